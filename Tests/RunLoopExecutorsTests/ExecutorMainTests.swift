@@ -22,7 +22,7 @@
       "queue", "later", "source", "block", "timer", "thread", "actor", "sleep", "yield", "detached", "dispatch",
     ]
 
-    @Test("may begin with any use of the main thread, and go on with any other", arguments: uses)
+    @Test("any use of the main thread may come first, and any other next", arguments: uses)
     func first(_ name: String) throws {
       for other in Self.uses {
         let (status, output) = try runProgram("executor-main", ["first", name, other])

@@ -15,7 +15,7 @@
       }
     }
 
-    @Test("threads are started one after the other, up to the limit, and then jobs wait in order")
+    @Test("pool threads start one after another up to the limit, and then jobs wait in order")
     func starting() {
       var state = PoolState<String, Int>(limit: 2)
       #expect((1...4).map { text(state.enqueue($0)) } == ["start 1", "start 2", "wait", "wait"])
@@ -23,7 +23,7 @@
         [state.next(for: "a"), state.next(for: "b"), state.next(for: "a"), state.next(for: "b")] == [1, 2, 3, 4])
     }
 
-    @Test("a thread that is idle gets the next job, the last one first, and no other is started")
+    @Test("an idle thread gets the next job, the most recently idle first, and no other is started")
     func idle() {
       var state = PoolState<String, Int>(limit: 3)
       #expect([text(state.enqueue(1)), text(state.enqueue(2))] == ["start 1", "start 2"])
@@ -34,7 +34,7 @@
       #expect((3...5).map { text(state.enqueue($0)) } == ["run on b", "run on a", "start 3"])
     }
 
-    @Test("a thread that cannot be started leaves its jobs to those that run, and the last one gives all of them back")
+    @Test("a thread that fails to start leaves its jobs to running ones, and the last returns all of them")
     func failing() {
       var state = PoolState<String, Int>(limit: 2)
       #expect((1...3).map { text(state.enqueue($0)) } == ["start 1", "start 2", "wait"])
@@ -43,7 +43,7 @@
       #expect(text(state.enqueue(4)) == "start 1")
     }
 
-    @Test("every job is handed out once and in order, however many wait")
+    @Test("every job is handed out once and in order, however many are waiting")
     func order() {
       var state = PoolState<String, Int>(limit: 1)
       var (taken, added): ([Int], Int) = ([], 0)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("advance(by:)")
 struct AdvanceTests {
-  @Test("everything that comes due within the duration is called, in order and at its date")
+  @Test("everything that becomes due within the duration is called in order, at its date")
   func inOrder() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .milliseconds(20)) { _ in time.log.write("b") }
@@ -53,7 +53,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("what is posted at the last moment is done before it returns")
+  @Test("work posted at the last moment is done before the advance returns")
   func lastMoment() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -107,7 +107,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("a call-out that takes time makes what is due meanwhile late, and misses dates")
+  @Test("a slow call-out delays timers that become due meanwhile, and skips their missed dates")
   func takesTime() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .seconds(1)) { _ in time.spend(.milliseconds(3500)) }
@@ -117,7 +117,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("a call-out that takes more time than there is left ends the advance late")
+  @Test("a call-out that takes longer than the rest of the duration ends the advance late")
   func takesTooLong() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .seconds(1)) { _ in time.spend(.seconds(10)) }
@@ -126,7 +126,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("a call-out that advances the time runs the loop within itself, and the outer call has less left to do")
+  @Test("a call-out that advances the time runs the loop itself, and leaves less for the outer call")
   func nested() throws {
     try VirtualTime.onThisThread { time in
       let failed = Box(false)
@@ -153,7 +153,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("a call-out that runs the loop lets the time of that run pass")
+  @Test("a nested run in a call-out lets its own time pass")
   func nestedRun() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .seconds(1)) { _ in
@@ -176,7 +176,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("a stop ends a run and not the advance")
+  @Test("a stop ends a run but not the advance")
   func stopped() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .seconds(1)) { _ in RunLoop.current.stop() }
@@ -187,7 +187,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("another mode serves what is in it")
+  @Test("an advance in another mode serves that mode's items")
   func otherMode() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -211,7 +211,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("the wall clock begins with 2001, goes with the time and can be set")
+  @Test("the wall clock starts at 2001, follows the time, and can be set")
   func wallClock() throws {
     try VirtualTime.onThisThread { time in
       try time.advance(by: .seconds(100))
@@ -222,7 +222,7 @@ struct AdvanceTests {
     }
   }
 
-  @Test("the thread's own loop and object come back as they were")
+  @Test("the thread gets its own loop and object back afterwards")
   func comesBack() throws {
     let loop = RunLoop.current
     let ran = Box(false)

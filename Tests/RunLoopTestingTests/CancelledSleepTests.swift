@@ -34,7 +34,7 @@ struct CancelledSleepTests {
     await withCheckedContinuation { continuation in DispatchQueue.global().async { continuation.resume() } }
   }
 
-  @Test("the time does not move to the date of a sleep that was cancelled, while something else is awaited")
+  @Test("the time does not move to a cancelled sleep's date while something else is awaited")
   func cancelled() async throws {
     let time = try await elapsed { time in
       for _ in 0..<20 {
@@ -76,7 +76,7 @@ struct CancelledSleepTests {
     }
   }
 
-  @Test("an operation that is over in time has its result, and the time does not pass")
+  @Test("an operation that finishes before its timeout returns its result, and no time passes")
   func inTime() async throws {
     let time = try await elapsed { time in
       let value = try await RunLoop.current.withTimeout(.seconds(1000)) { 7 }
@@ -87,7 +87,7 @@ struct CancelledSleepTests {
     #expect(time == .zero)
   }
 
-  @Test("an operation that is not over in time is cancelled and awaited")
+  @Test("an operation that exceeds its timeout is cancelled and awaited")
   func late() async throws {
     let time = try await elapsed { time in
       let isOver = Box(false)
@@ -105,7 +105,7 @@ struct CancelledSleepTests {
     #expect(time == .seconds(5))
   }
 
-  @Test("what an operation returns in spite of its cancellation is not lost")
+  @Test("the value of an operation that returns despite its cancellation is not lost")
   func ignoring() async throws {
     let time = try await elapsed { _ in
       let value = try await RunLoop.current.withTimeout(.seconds(5)) {
@@ -117,7 +117,7 @@ struct CancelledSleepTests {
     #expect(time == .seconds(5))
   }
 
-  @Test("the operation's own error and the caller's cancellation pass through")
+  @Test("the operation's own error and the caller's cancellation are passed on")
   func errors() async throws {
     struct Failure: Error {}
     _ = try await elapsed { time in
@@ -133,7 +133,7 @@ struct CancelledSleepTests {
     }
   }
 
-  @Test("an actor's code with a timeout runs on the actor")
+  @Test("an actor's code under a timeout runs on the actor")
   func isolated() async throws {
     _ = try await elapsed { _ in
       let worker = Worker()
@@ -142,7 +142,7 @@ struct CancelledSleepTests {
     }
   }
 
-  @Test("a loop that has ended keeps no time: the operation does not begin")
+  @Test("on an ended loop an operation with a timeout does not begin")
   func ended() async throws {
     let thread = try ResidentThread(name: "ended")
     let loop = thread.runLoop

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A debouncer of thirty seconds, tested in milliseconds")
 struct DebouncerTests {
-  @Test("it calls its action once, thirty seconds after the last report")
+  @Test("a debouncer calls its action once, thirty seconds after the last report")
   func debounces() throws {
     try VirtualTime.onThisThread { time in
       let debouncer = Debouncer(delay: .seconds(30)) { time.log.write("saved") }
@@ -23,7 +23,7 @@ struct DebouncerTests {
     }
   }
 
-  @Test("a thousand tests of half a minute take no time that anybody notices")
+  @Test("a thousand tests of half a minute take no noticeable time")
   func isFast() throws {
     let began = ContinuousClock.now
     for _ in 0..<1000 { try debounces() }
@@ -32,7 +32,7 @@ struct DebouncerTests {
   }
 
   @Test(
-    "the same on a resident thread, with tasks that sleep",
+    "the debouncer works the same on a resident thread with sleeping tasks",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func awaits() async throws {
     try await VirtualTime.onResidentThread { time in

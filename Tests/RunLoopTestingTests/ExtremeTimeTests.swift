@@ -12,7 +12,7 @@ struct ExtremeTimeTests {
     .nanoseconds(Int64.max), .nanoseconds(Int64.min), .seconds(-1), .zero, Duration(attoseconds: 1),
   ]
 
-  @Test("the time moves by each and to each, and never back", arguments: durations)
+  @Test("the time moves by and to extreme durations, and never back", arguments: durations)
   func moves(_ duration: Duration) {
     let neverComes = duration >= .nanoseconds(Int64.max)
     do {
@@ -48,7 +48,7 @@ struct ExtremeTimeTests {
     }
   }
 
-  @Test("a task sleeps for each, and by each clock, until it is over or is cancelled", arguments: durations)
+  @Test("a task sleeps for extreme durations by any clock until they pass or it is cancelled", arguments: durations)
   func sleeps(_ duration: Duration) async throws {
     try await VirtualTime.onResidentThread { time in
       let thread = try #require(time.thread)

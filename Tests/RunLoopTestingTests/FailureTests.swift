@@ -45,7 +45,7 @@ struct FailureTests {
     }
   }
 
-  @Test("another thread ends a sleep in which nothing is due")
+  @Test("another thread ends a sleep during which nothing is due")
   func woken() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -89,7 +89,7 @@ struct FailureTests {
     #expect(awaiting.count == 1 && awaiting[0].contains("thread \"virtual time\""))
   }
 
-  @Test("a thread that is blocked keeps the time from going on")
+  @Test("a blocked thread keeps the time from advancing")
   func busy() throws {
     let time = VirtualTime(realTimeLimit: .milliseconds(20))
     let worker = try ResidentThread(name: "worker", on: time)
@@ -111,7 +111,7 @@ struct FailureTests {
     try worker.join()
   }
 
-  @Test("a thread that is blocked keeps the test's own loop from going on, and the call says which")
+  @Test("a blocked thread keeps the test's own loop from advancing, and the error names it")
   func busyBesidesOwnLoop() throws {
     let (held, worker) = (Thread.Gate(), Box<ResidentThread?>(nil))
     let error = #expect(throws: VirtualTimeError.self) {
@@ -128,7 +128,7 @@ struct FailureTests {
   }
 
   @Test(
-    "a thread that is blocked keeps a body's tasks from going on, and the body is cancelled",
+    "a blocked thread keeps a body's tasks from advancing, and the body is cancelled",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func busyBesidesTask() async throws {
     let (held, worker) = (Thread.Gate(), Box<ResidentThread?>(nil))
@@ -146,7 +146,7 @@ struct FailureTests {
   }
 
   @Test(
-    "where a sleep is no timer of a loop, a test that waits for one ends with the reason",
+    "if a sleep is not a timer of a loop, a test that waits for one ends with that reason",
     .enabled(if: !ResidentThread.endsSleeps, "from Swift 6.3 on, sleeps are timers"))
   func realSleep() async throws {
     let error = await #expect(throws: VirtualTimeError.self) {

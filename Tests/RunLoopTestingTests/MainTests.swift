@@ -7,7 +7,7 @@ import Testing
 
 @Suite("asMain")
 struct MainTests {
-  @Test("the main loop, the main thread and the question for it mean the test's thread")
+  @Test("the main loop, the main thread and isMainThread refer to the test's thread")
   func names() throws {
     try VirtualTime.asMain { _ in
       #expect(RunLoop.main === RunLoop.current)
@@ -28,7 +28,7 @@ struct MainTests {
     }
   }
 
-  @Test("code that says main is tested: timers, blocks, work for the main thread")
+  @Test("code for the main thread is tested: timers, blocks and posted work")
   func code() throws {
     try VirtualTime.asMain { time in
       RunLoop.main.perform { time.log.write("block") }
@@ -83,7 +83,7 @@ struct MainTests {
   }
 
   @Test(
-    "a resident thread stands in for the main thread, and its tasks with it",
+    "a resident thread and its tasks can stand in for the main thread",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func resident() async throws {
     let answers = try await VirtualTime.onResidentThread(asMain: true) { _ in

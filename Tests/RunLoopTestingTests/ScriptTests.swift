@@ -8,7 +8,7 @@ import Testing
 @Suite("What is to come: the script, idleness, single passes")
 struct ScriptTests {
   @Test(
-    "actions of the script happen at their times, before timers of those times, in the order in which they were given")
+    "scripted actions happen at their times in the given order, before timers of the same time")
   func script() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -22,7 +22,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("an action happens while the loop waits")
+  @Test("a scripted action happens while the loop waits")
   func whileAsleep() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .milliseconds(10)) { _ in }
@@ -32,7 +32,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("an action adds to an empty loop, which serves it")
+  @Test("a scripted action adds to an empty loop, which then serves the item")
   func wakesEmpty() throws {
     try VirtualTime.onThisThread { time in
       let loop = RunLoop.current
@@ -44,7 +44,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("an action for a time that has passed happens when the loop sleeps next")
+  @Test("an action whose time has passed happens the next time the loop sleeps")
   func late() throws {
     try VirtualTime.onThisThread { time in
       try time.advance(by: .seconds(10))
@@ -93,7 +93,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("a repeating timer is never idle, and that is an error which names it")
+  @Test("a repeating timer never lets the time be idle, and the error names it")
   func neverIdle() throws {
     try VirtualTime.onThisThread { time in
       RunLoop.current.schedule(in: .seconds(1), repeating: .seconds(1)) { _ in }
@@ -162,7 +162,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("the log keeps its last entries, and can be forgotten")
+  @Test("the log keeps its last entries, and can be cleared")
   func log() throws {
     try VirtualTime.onThisThread { time in
       for number in 0..<30_000 { time.log.write("\(number)") }
@@ -193,7 +193,7 @@ struct ScriptTests {
     }
   }
 
-  @Test("a descriptor that is ready comes before the time goes on")
+  @Test("a ready descriptor is served before the time advances")
   func descriptors() throws {
     try VirtualTime.onThisThread { time in
       var ends: [Int32] = [0, 0]

@@ -29,7 +29,7 @@ struct TaskTests {
   }
 
   @Test(
-    "actors without an executor of their own live on the thread",
+    "actors without their own executor run on the thread",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func actors() async throws {
     actor Cache {
@@ -80,7 +80,7 @@ struct TaskTests {
     }
   }
 
-  @Test("a sleep on the clock that the body leaves ends with the body, as a cancelled one")
+  @Test("a sleep on the clock that the body leaves behind ends with the body, as cancelled")
   func leftSleep() async throws {
     let left = try await VirtualTime.onResidentThread { time in
       let task = Task(executorPreference: time.thread) { [clock = time.clock] in try await clock.sleep(for: .seconds(9))
@@ -92,7 +92,7 @@ struct TaskTests {
     await #expect(throws: CancellationError.self) { try await left.value }
   }
 
-  @Test("so it does when the body has moved the time, and the script's actions do not happen")
+  @Test("abandoned sleeps end even if the body moved the time, and scripted actions do not happen")
   func leftSleepOnThread() async throws {
     let happened = Box(false)
     let (worker, left) = try VirtualTime.onThisThread { time in
@@ -109,7 +109,7 @@ struct TaskTests {
     _ = await worker.finished()
   }
 
-  @Test("code that is given a clock, from a test that owns the time")
+  @Test("code that takes a clock works with a test that owns the time")
   func injectedClock() throws {
     let time = VirtualTime()
     let worker = try ResidentThread(name: "worker", on: time)
@@ -131,7 +131,7 @@ struct TaskTests {
   }
 
   @Test(
-    "a time-out against real work: the time stands while the body waits for it",
+    "a timeout against real work: the time stands still while the body waits for the work",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func standsStill() async throws {
     try await VirtualTime.onResidentThread { time in
@@ -166,7 +166,7 @@ struct TaskTests {
     }
   }
 
-  @Test("the body's result and its error come out, and cancellation goes in")
+  @Test("the body's result and error are passed out, and cancellation is passed in")
   func outcomes() async throws {
     #expect(try await VirtualTime.onResidentThread { _ in 5 } == 5)
     await #expect(throws: CancellationError.self) {
@@ -183,7 +183,7 @@ struct TaskTests {
   }
 
   @Test(
-    "a task's sleep is as long as it says, whatever the real clock did meanwhile",
+    "a task sleeps for the requested time whatever the real clock does meanwhile",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func exact() async throws {
     try await VirtualTime.onResidentThread { time in
@@ -199,7 +199,7 @@ struct TaskTests {
   }
 
   @Test(
-    "what is missing of a sleep is found again: whole milliseconds, or the rounder duration",
+    "a sleep's lost time is restored, to whole milliseconds or the rounder duration",
     arguments: [
       // The time left, the maximum missing time and the intended duration, in microseconds.
       (left: 999, missing: 30, meant: 1000), (left: 1000, missing: 30, meant: 1000),

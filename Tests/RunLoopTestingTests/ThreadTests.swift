@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Several loops on one time")
 struct ThreadTests {
-  @Test("threads that are due at one date come one after the other, in the order in which they were made")
+  @Test("threads due at the same date run one after another, in the order of their creation")
   func order() throws {
     let time = VirtualTime()
     let first = try ResidentThread(name: "first", on: time)
@@ -24,7 +24,7 @@ struct ThreadTests {
     }
   }
 
-  @Test("the test's own loop comes after the others of one date")
+  @Test("the test's own loop runs after the others due at the same date")
   func ownLast() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
@@ -38,7 +38,7 @@ struct ThreadTests {
     }
   }
 
-  @Test("what a thread gives to the test's loop at the end of a duration is done before the call returns")
+  @Test("work posted to the test's loop at the end of a duration is done before the call returns")
   func handsBack() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
@@ -51,7 +51,7 @@ struct ThreadTests {
     }
   }
 
-  @Test("the test waits for work on a thread, and the time stands meanwhile")
+  @Test("the time stands still while the test waits for work on a thread")
   func waits() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)
@@ -80,7 +80,7 @@ struct ThreadTests {
     try worker.join()
   }
 
-  @Test("the report of a thread on virtual time counts the jobs of tasks")
+  @Test("a thread's report on virtual time counts task jobs")
   func countsJobs() async throws {
     let worker = try ResidentThread(name: "worker", on: VirtualTime())
     for _ in 0..<3 { await Task(executorPreference: worker) {}.value }
@@ -88,7 +88,7 @@ struct ThreadTests {
     #expect(await worker.finished().jobCount == 3)
   }
 
-  @Test("a thread that ends lets the time go on")
+  @Test("a thread that ends lets the time continue")
   func ends() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)

@@ -18,7 +18,7 @@ private final class PlantedSleep: ClockedSleep {
 
 @Suite("Sleeps by a clock that counts suspended time", .timeLimit(.minutes(20)), .serialized)
 struct ClockedSleepTests {
-  @Test("when the system resumes, the tick of a sleep is derived from its clock again")
+  @Test("after a suspend, a sleep's tick is derived from its clock again")
   func resumes() {
     let log = onVirtualTime { time, loop in
       let fired = Box<[Int64]>([])
@@ -40,7 +40,7 @@ struct ClockedSleepTests {
   }
 
   @Test(
-    "a sleep by the continuous clock is derived again, one by the loops' own clock need not be",
+    "after a suspend, sleeps by the continuous clock are recomputed; the loops' own clock needs none",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func clocks() async {
     // Needs its own process, in which no other test has such sleeps.
@@ -51,7 +51,7 @@ struct ClockedSleepTests {
     }
   }
 
-  @Test("a sleep that has outlived its loop is derived again too")
+  @Test("a sleep that outlived its loop is also recomputed after a suspend")
   func orphans() async {
     await withCheckedContinuation { continuation in
       let left = Box(Duration.seconds(100_000))

@@ -9,7 +9,7 @@ import TestSupport
 // T5
 @Suite("Threads that wait for each other", .timeLimit(.minutes(20)))
 struct DeadlockTests {
-  @Test("a cycle of two is rejected with the names of both, and the threads go on")
+  @Test("a cycle of two waiting threads is rejected with both names, and the threads continue")
   func two() throws {
     let a = Thread.running(name: "a")
     let b = Thread.running(name: "b")
@@ -22,7 +22,7 @@ struct DeadlockTests {
     try b.stopLoop()
   }
 
-  @Test("a cycle of three is rejected with the names of all")
+  @Test("a cycle of three waiting threads is rejected with all names")
   func three() throws {
     let names = ["a", "b", "c"]
     let threads = names.map { Thread.running(name: $0) }
@@ -33,7 +33,7 @@ struct DeadlockTests {
     for thread in threads { try thread.stopLoop() }
   }
 
-  @Test("a thread that waits for its own work is no cycle: the work runs at once")
+  @Test("a thread that waits for its own work is no deadlock, because the work runs immediately")
   func oneself() throws {
     let a = Thread.running()
     let b = Thread.running()
@@ -44,7 +44,7 @@ struct DeadlockTests {
     try b.stopLoop()
   }
 
-  @Test("work that a rejected wait had posted does not run")
+  @Test("work posted by a rejected wait does not run")
   func refusedWork() throws {
     let log = Log()
     let a = Thread.running()
@@ -60,7 +60,7 @@ struct DeadlockTests {
     try b.stopLoop()
   }
 
-  @Test("a join closes a cycle with a wait for work")
+  @Test("a join together with a wait for work can close a cycle")
   func join() throws {
     let a = Thread.running(name: "a")
     let b = Thread.running(name: "b")
@@ -71,7 +71,7 @@ struct DeadlockTests {
     try b.stopLoop()
   }
 
-  @Test("the start of a resident thread cannot wait for the one that makes it")
+  @Test("a new resident thread's start cannot wait for the thread that creates it")
   func start() throws {
     let maker = Thread.running(name: "maker")
     let error = Box<ThreadError?>(nil)
@@ -88,7 +88,7 @@ struct DeadlockTests {
     try maker.stopLoop()
   }
 
-  @Test("of waits that close a cycle at the same moment, one at least is rejected", arguments: [2, 3])
+  @Test("if several waits close a cycle at the same moment, at least one is rejected", arguments: [2, 3])
   func together(count: Int) throws {
     for _ in 0..<200 {
       let threads = (0..<count).map { _ in Thread.running() }
@@ -116,7 +116,7 @@ struct DeadlockTests {
     }
   }
 
-  @Test("a wait that is just over closes no cycle", arguments: [(2, 1, 4000), (3, 2, 4000), (4, 3, 4000)])
+  @Test("a wait that has just ended closes no cycle", arguments: [(2, 1, 4000), (3, 2, 4000), (4, 3, 4000)])
   func justOver(threads count: Int, tokens: Int, rounds: Int) throws {
     // Each token is passed on immediately, although the thread it came from may not have woken yet. There are fewer
     // tokens than threads, so there is never a cycle.

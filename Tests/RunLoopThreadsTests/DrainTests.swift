@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Draining a resident thread", .timeLimit(.minutes(20)))
 struct DrainTests {
-  @Test("a task that yields forever does not keep a thread, and is counted among the late jobs")
+  @Test("a task that yields forever does not keep its thread alive, and counts as a late job")
   func endlessTask() async throws {
     for limits in [ResidentThread.DrainLimits(), .init(rounds: 7), .init(rounds: .max, time: .milliseconds(1))] {
       let isOver = Box(false)
@@ -28,7 +28,7 @@ struct DrainTests {
     }
   }
 
-  @Test("a task that makes some steps comes to its end on the thread, before onStop")
+  @Test("a task with a few remaining steps finishes on the thread before onStop")
   func someSteps() async throws {
     let log = Log()
     let hold = Hold()
@@ -54,7 +54,7 @@ struct DrainTests {
     #expect(report.jobCount >= 50)
   }
 
-  @Test("a task is taken further on the thread by the rounds that there are, and no more")
+  @Test("draining a task takes at most the fixed number of rounds")
   func rounds() async throws {
     // The number of jobs before and between the steps of a task depends on the runtime.
     let none = try await steps(limit: 0)
@@ -89,7 +89,7 @@ struct DrainTests {
     return (await task.value, report.lateJobCount)
   }
 
-  @Test("a block that performs itself does not keep a thread; what it has posted is dropped and counted")
+  @Test("a block that schedules itself does not keep its thread alive, and its last post is dropped")
   func endlessBlock() throws {
     let thread = try ResidentThread()
     let loop = thread.runLoop
@@ -108,7 +108,7 @@ struct DrainTests {
     #expect(calls.value == 1 && loop.statistics.droppedBlockCount == 1)
   }
 
-  @Test("what was posted before the stop runs in order, whatever it is")
+  @Test("work of any kind posted before the stop runs in order")
   func order() async throws {
     let log = Log()
     let hold = Hold()

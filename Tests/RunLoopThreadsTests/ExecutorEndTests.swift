@@ -36,7 +36,7 @@ private actor Guarded {
 
 @Suite("An executor at its thread's end", .timeLimit(.minutes(20)))
 struct ExecutorEndTests {
-  @Test("the thread is the executor's before its loop is asked for, and while its own things and data are released")
+  @Test("a thread belongs to its executor before its loop exists and while its objects are released")
   func isolation() async throws {
     let seen = Box<[String]>([])
     let handle = Box<ResidentThread?>(nil)
@@ -56,7 +56,7 @@ struct ExecutorEndTests {
     handle.value = nil
   }
 
-  @Test("an isolated deinitializer of what the thread releases last runs on the thread")
+  @Test("an isolated deinitializer runs on the thread if the thread releases the object last")
   func isolatedDeinit() async throws {
     let seen = Box<[Int32]>([])
     let thread = try ResidentThread(name: "ends")
@@ -69,7 +69,7 @@ struct ExecutorEndTests {
     #expect(seen.value == [id])
   }
 
-  @Test("another thread is never the executor's, before and after the end")
+  @Test("another thread is never the executor's, before or after the end")
   func others() async throws {
     let thread = try ResidentThread(name: "ends")
     #expect(thread.isIsolatingCurrentContext() == false)

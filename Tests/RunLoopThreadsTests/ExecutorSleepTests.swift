@@ -25,7 +25,7 @@ struct ExecutorSleepTests {
   }
 
   @Test(
-    "the end of a sleep is a timer of the thread's loop",
+    "a task's sleep ends by a timer in the thread's loop",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"),
     arguments: Spelling.allCases)
   func timer(spelling: Spelling) async throws {
@@ -45,7 +45,7 @@ struct ExecutorSleepTests {
   }
 
   @Test(
-    "a task that sleeps when its thread ends wakes all the same",
+    "a task that sleeps when its thread ends still wakes",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func threadEnds() async throws {
     var span: Duration = .milliseconds(5)
@@ -53,7 +53,7 @@ struct ExecutorSleepTests {
     while try await !outlasts(span) { span *= 2 }
   }
 
-  @Test("a sleep ends although every thread of the runtime's pool is blocked, before and after the thread's own end")
+  @Test("a sleep ends even if all pool threads are blocked, before and after its own thread's end")
   func blockedPool() async {
     await #expect(processExitsWith: .success) {
       let thread = try ResidentThread(name: "sleeps")

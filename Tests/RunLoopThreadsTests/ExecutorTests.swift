@@ -22,7 +22,7 @@ private final class CallOutCount: Sendable {
 
 @Suite("Actors and tasks on a resident thread", .timeLimit(.minutes(20)))
 struct ExecutorTests {
-  @Test("an actor lives on the thread")
+  @Test("an actor runs on its resident thread")
   func actor() async throws {
     let thread = try ResidentThread()
     let id = try thread.performAndWait { RunLoop.callingThreadID }
@@ -32,7 +32,7 @@ struct ExecutorTests {
     #expect(await pinned.count == 1)
   }
 
-  @Test("each call from another executor is a job that the report counts; work that is performed is not one")
+  @Test("each call from another executor counts as a job in the report, and performed work does not")
   func jobs() async throws {
     let thread = try ResidentThread()
     let pinned = Pinned(thread)
@@ -47,7 +47,7 @@ struct ExecutorTests {
     #expect(thread.counts.jobCount == 10 && thread.counts.lateJobCount == 1)
   }
 
-  @Test("many callers of an actor come one after the other")
+  @Test("many callers of an actor run one after another")
   func isolation() async throws {
     let pinned = Pinned(try ResidentThread())
     await withTaskGroup { group in
@@ -56,7 +56,7 @@ struct ExecutorTests {
     #expect(await pinned.count == 200)
   }
 
-  @Test("between two actors on one thread nothing is enqueued")
+  @Test("a call between two actors on the same thread enqueues nothing")
   func actorToActor() async throws {
     let thread = try ResidentThread()
     let (first, second) = (Pinned(thread), Pinned(thread))
@@ -69,7 +69,7 @@ struct ExecutorTests {
     withExtendedLifetime(calls) {}
   }
 
-  @Test("a task that prefers the thread runs on it, and comes to its actors and back with two jobs at most")
+  @Test("a task that prefers the thread runs there, and visits its actors with at most two jobs")
   func taskToActor() async throws {
     let thread = try ResidentThread()
     let id = try thread.performAndWait { RunLoop.callingThreadID }
@@ -88,7 +88,7 @@ struct ExecutorTests {
     }
   }
 
-  @Test("a task that prefers the thread continues with one job, and a child of its group is one")
+  @Test("a task that prefers the thread resumes with one job, and each child task is one job")
   func jobsOfTasks() async throws {
     let thread = try ResidentThread()
     let task = Task(executorPreference: thread) {
@@ -108,7 +108,7 @@ struct ExecutorTests {
     #expect((100...101).contains(children))
   }
 
-  @Test("a task's preference reaches what it calls, and ends with its scope")
+  @Test("a task's preference extends to its callees, and ends with its scope")
   func preference() async throws {
     let thread = try ResidentThread()
     let id = try thread.performAndWait { RunLoop.callingThreadID }
@@ -119,7 +119,7 @@ struct ExecutorTests {
     #expect(ids == [id, id] && RunLoop.callingThreadID != id)
   }
 
-  @Test("a task holds the thread that it prefers, and lets go of it when it has ended")
+  @Test("a task retains the thread it prefers until the task ends")
   func taskHolds() async throws {
     let hold = Hold()
     func start() throws -> (Thread, WeakBox<ResidentThread>, Task<Int32, Never>) {
@@ -139,7 +139,7 @@ struct ExecutorTests {
     waitUntil { handle.object == nil }
   }
 
-  @Test("a sleep in a task that prefers the thread ends, and the task goes on there")
+  @Test("a sleep in a task that prefers the thread ends there, and the task continues")
   func sleep() async throws {
     let thread = try ResidentThread()
     let id = try thread.performAndWait { RunLoop.callingThreadID }
@@ -153,7 +153,7 @@ struct ExecutorTests {
     await #expect(throws: CancellationError.self) { try await cancelled.value }
   }
 
-  @Test("plain work on the thread may assume the actor's isolation, as may a C function's callback")
+  @Test("plain work on the thread, such as a C callback, may assume the actor's isolation")
   func assumeIsolated() throws {
     let thread = try ResidentThread()
     let pinned = Pinned(thread)
@@ -210,7 +210,7 @@ struct ExecutorTests {
     }
   }
 
-  @Test("an actor's method that runs the loop sees blocks and timers in it, and none of its jobs")
+  @Test("an actor method that runs the loop serves blocks and timers there, but none of its own jobs")
   func nestedRun() async throws {
     let log = Log()
     let thread = try ResidentThread()
@@ -220,7 +220,7 @@ struct ExecutorTests {
     #expect(log.text == "[ block timer ] job call")
   }
 
-  @Test("a method that waits for its own thread's work runs it at once")
+  @Test("a method that waits for work on its own thread runs it immediately")
   func performInJob() async throws {
     let thread = try ResidentThread()
     let id = try await Task(executorPreference: thread) {
@@ -229,7 +229,7 @@ struct ExecutorTests {
     #expect(try thread.performAndWait { RunLoop.callingThreadID } == id)
   }
 
-  @Test("a run that is nested in a block serves the jobs that were posted with the block")
+  @Test("a run nested in a block serves the jobs posted with the block")
   func jobsOfTheBatch() async throws {
     let log = Log()
     let hold = Hold()

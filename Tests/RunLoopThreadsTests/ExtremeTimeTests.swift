@@ -20,7 +20,7 @@ struct ExtremeTimeTests {
     Self.durations.map { unsafeBitCast($0, to: SuspendingClock.Instant.self) }
   }
 
-  @Test("timers and runs of the loop take every duration")
+  @Test("timers and runs of a loop accept every duration")
   func loop() {
     onVirtualTime { time, loop in
       loop.keepAlive()
@@ -60,7 +60,7 @@ struct ExtremeTimeTests {
     }
   }
 
-  @Test("a thread takes work, waits and sleeps of every duration")
+  @Test("a thread accepts every duration for work, waits and sleeps")
   func thread() async throws {
     let thread = try ResidentThread(name: "extreme")
     for duration in Self.durations {
@@ -84,7 +84,7 @@ struct ExtremeTimeTests {
     for seconds in Self.seconds + [.nan] where !(seconds > 1) { Thread.sleep(forTimeInterval: seconds) }
   }
 
-  @Test("the runtime's sleeps may last until any instant of the system's clocks")
+  @Test("a task may sleep until any instant of the system's clocks")
   func sleeps() async throws {
     let thread = try ResidentThread(name: "extreme")
     // In Swift 6.2, sleeps trap for an instant whose nanoseconds do not fit into 64 bits.

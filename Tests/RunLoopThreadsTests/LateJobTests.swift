@@ -10,7 +10,7 @@ import Testing
 @Suite("Jobs at the end of a resident thread", .timeLimit(.minutes(20)))
 struct LateJobTests {
   @Test(
-    "jobs that are there always run, on the thread, before it closes",
+    "jobs that are already enqueued always run on the thread, before it closes",
     arguments: [ResidentThread.StopPolicy.afterPendingWork, .immediately])
   func enqueued(policy: ResidentThread.StopPolicy) async throws {
     let log = Log()
@@ -36,7 +36,7 @@ struct LateJobTests {
     #expect(await pinned.count == 5)
   }
 
-  @Test("jobs that were there when the thread left by exit run")
+  @Test("jobs already enqueued when the thread leaves by exit still run")
   func enqueuedAtExit() async throws {
     let hold = Hold()
     let thread = try ResidentThread()
@@ -52,7 +52,7 @@ struct LateJobTests {
     try thread.join()
   }
 
-  @Test("jobs that come after the end run, one after the other, and are isolated")
+  @Test("jobs enqueued after the thread's end run one after another, and isolated")
   func late() async throws {
     let thread = try ResidentThread()
     let id = try thread.performAndWait { RunLoop.callingThreadID }
@@ -76,7 +76,7 @@ struct LateJobTests {
     #expect(await pinned.count == 151)
   }
 
-  @Test("a job that comes while the last ones run waits for their end, and for the thread's")
+  @Test("a job enqueued while the last ones run waits for their end and for the thread's")
   func lateDuringEnd() async throws {
     let log = Log()
     let hold = Hold()
@@ -101,7 +101,7 @@ struct LateJobTests {
     #expect(log.text == "early [ early ] stop late")
   }
 
-  @Test("an endless chain of jobs does not keep an immediate stop from its end")
+  @Test("an endless chain of jobs does not delay an immediate stop")
   func endlessJobs() async throws {
     let thread = try ResidentThread()
     let isOver = Box(false)
@@ -118,7 +118,7 @@ struct LateJobTests {
     await task.value
   }
 
-  @Test("an actor may go with its last job, and the only handle of its thread with it")
+  @Test("an actor may be released by its last job, along with its thread's only handle")
   func lastReference() async throws {
     for _ in 0..<50 {
       let log = Log()

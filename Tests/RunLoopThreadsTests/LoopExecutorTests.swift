@@ -30,7 +30,7 @@ struct LoopExecutorTests {
     nonisolated func assumed() -> Int { assumeIsolated { $0.numbers.count } }
   }
 
-  @Test("an actor lives on a thread that C code has made, as long as that runs its loop")
+  @Test("an actor runs on a thread created by C code as long as that thread runs its loop")
   func thread() async throws {
     let serving = SourceRig.startLoop()
     let (loop, thread) = (serving.loop, Box<pthread_t?>(nil))
@@ -63,7 +63,7 @@ struct LoopExecutorTests {
     #expect(try await device.sleepAndAdd(12) != thread.value)
   }
 
-  @Test("jobs that wait when the thread ends run at its end")
+  @Test("jobs waiting when the thread ends run at its end")
   func end() async throws {
     let loop = Box<RunLoop?>(nil)
     let mayEnd = Latch()
@@ -106,7 +106,7 @@ struct LoopExecutorTests {
 struct WithResidentThreadTests {
   private struct Failure: Error {}
 
-  @Test("what the thread has accepted runs when the body returns")
+  @Test("accepted work runs when the body of withResidentThread returns")
   func returns() async throws {
     let log = Log()
     let report = Box<ResidentThread.StopReport?>(nil)
@@ -122,7 +122,7 @@ struct WithResidentThreadTests {
     #expect(kept.value?.state == .finished)
   }
 
-  @Test("what waits is cancelled when the body throws, or its task is cancelled", arguments: [false, true])
+  @Test("waiting work is cancelled when the body throws or its task is cancelled", arguments: [false, true])
   func throwing(cancels: Bool) async throws {
     let report = Box<ResidentThread.StopReport?>(nil)
     let isOccupied = Latch()
@@ -151,7 +151,7 @@ struct WithResidentThreadTests {
     #expect(report.value?.completedCount == 1)
   }
 
-  @Test("what waits is cancelled when the task is cancelled after the body has returned")
+  @Test("waiting work is cancelled when the task is cancelled after the body has returned")
   func cancelledLater() async throws {
     let report = Box<ResidentThread.StopReport?>(nil)
     let hold = Hold()

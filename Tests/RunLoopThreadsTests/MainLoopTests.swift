@@ -7,7 +7,7 @@ import Testing
 @Suite("The main loop as a program", .timeLimit(.minutes(20)))
 struct MainLoopTests {
   // Serving the main actor is tested in a separate program, because no test runs on the main thread.
-  @Test("on another thread than the main one it stops the process and says why")
+  @Test("MainLoop.run on another thread than the main one stops the process with a message")
   func otherThread() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       MainLoop.run {}

@@ -13,7 +13,7 @@ struct OrphanedSleepTests {
   private static var waiters: Int { System.threadNames.count { $0.hasPrefix("sleep") } }
 
   @Test(
-    "however many there are, one thread waits for them",
+    "any number of orphaned sleeps share one waiting thread",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func many() async {
     await #expect(processExitsWith: .success) {
@@ -33,7 +33,7 @@ struct OrphanedSleepTests {
   }
 
   @Test(
-    "a task that has outlived its thread sleeps on, without a thread for each sleep",
+    "a task that outlived its thread keeps sleeping, without a thread per sleep",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func surviving() async {
     await #expect(processExitsWith: .success) {
@@ -54,7 +54,7 @@ struct OrphanedSleepTests {
   }
 
   @Test(
-    "a sleep on a time that a test keeps continues until its own instant, not for the length of that time",
+    "a sleep on a test's time continues until its own instant, not for the length of that time",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func kept() async throws {
     for isContinuous in [true, false] {
@@ -100,7 +100,7 @@ struct OrphanedSleepTests {
   }
 
   #if DEBUG
-    @Test("if no thread can be made they end all the same, not early, and the next try makes one")
+    @Test("orphaned sleeps end on time even if no thread can be created, and the next attempt creates one")
     func noThread() {
       let sleeps = OrphanedSleeps()
       let plan = FaultPlan()
@@ -116,7 +116,7 @@ struct OrphanedSleepTests {
       second.wait()
     }
 
-    @Test("a thread that cannot be made is an error, and its loop has ended")
+    @Test("failing to create a thread is an error, and the thread's loop has ended")
     func noThreadAtStart() {
       let plan = FaultPlan()
       plan.plan(.threadCreate, .fails(EAGAIN))

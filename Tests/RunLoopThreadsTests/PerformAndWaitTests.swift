@@ -10,7 +10,7 @@ import TestSupport
 struct PerformAndWaitTests {
   private enum Refused: Error, Equatable { case because(Int) }
 
-  @Test("the value comes back, and what was done before is seen")
+  @Test("performAndWait returns the value, and makes earlier effects visible")
   func value() throws {
     let thread = Thread.running()
     let id = try thread.performAndWait { RunLoop.callingThreadID }
@@ -30,7 +30,7 @@ struct PerformAndWaitTests {
     try thread.stopLoop()
   }
 
-  @Test("on the thread itself the work runs at once, before what waits")
+  @Test("on the thread itself work runs immediately, ahead of waiting work")
   func inline() throws {
     let log = Log()
     let thread = Thread.running()
@@ -55,7 +55,7 @@ struct PerformAndWaitTests {
     #expect(log.text == "ran")
   }
 
-  @Test("the waiter learns that the thread ended before the work ran")
+  @Test("the waiter is told if the thread ended before the work ran")
   func dropped() throws {
     let thread = Thread {
       // Does not run its loop.
@@ -67,7 +67,7 @@ struct PerformAndWaitTests {
     try thread.join()
   }
 
-  @Test("the waiter learns that the work's time was over, and the work does not run any more")
+  @Test("the waiter is told about a timeout, and the work no longer runs")
   func timeout() throws {
     let log = Log()
     let hold = Hold()
@@ -84,7 +84,7 @@ struct PerformAndWaitTests {
     #expect(log.text == "")
   }
 
-  @Test("work that has begun goes on when its waiter's time is over")
+  @Test("work that has begun continues after its waiter's timeout")
   func timeoutOfBegun() throws {
     var timeout: Duration = .milliseconds(5)
     // Repeats with more time, until the work begins within the timeout.
@@ -109,14 +109,14 @@ struct PerformAndWaitTests {
     return hasBegun
   }
 
-  @Test("work that is done in time gives its value", arguments: [Duration.seconds(60), .seconds(Int64.max)])
+  @Test("work that finishes in time returns its value", arguments: [Duration.seconds(60), .seconds(Int64.max)])
   func inTime(_ timeout: Duration) throws {
     let thread = Thread.running()
     #expect(try thread.performAndWait(timeout: timeout) { 5 } == 5)
     try thread.stopLoop()
   }
 
-  @Test("many may wait for one thread")
+  @Test("many callers may wait for one thread")
   func many() throws {
     let thread = Thread.running()
     let sum = Box(0)

@@ -21,7 +21,7 @@ struct PerformTests {
     try thread.stopLoop()
   }
 
-  @Test("a thread that was started and does not run its loop yet keeps the work", .rule(.r60))
+  @Test("a thread that was started but does not run its loop yet keeps its work", .rule(.r60))
   func queues() throws {
     let log = Log()
     let hold = Hold()
@@ -94,7 +94,7 @@ struct PerformTests {
     #expect(token.state == .ran && !token.cancel())
   }
 
-  @Test("work that its thread leaves behind is dropped and released")
+  @Test("work that has begun can no longer be cancelled")
   func drop() throws {
     let log = Log()
     let hold = Hold()
@@ -189,7 +189,7 @@ struct RefusalTests {
     #expect(log.text == "ran" || log.text == "")
   }
 
-  @Test("a thread that has finished rejects at once")
+  @Test("a thread that was never started rejects work at once, and accepts it after its start")
   func finished() throws {
     let thread = Thread {}
     thread.name = "old"
@@ -217,7 +217,7 @@ struct RefusalTests {
     expectRefusal(.finished(thread: "thread \"none\""), thread)
   }
 
-  @Test("rejected work is released at once")
+  @Test("a thread that could not be started rejects work at once")
   func released() {
     let log = Log()
     let thread = Thread {}

@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Many resident threads", .timeLimit(.minutes(20)))
 struct ResidentStressTests {
-  @Test("made, used, stopped and dropped at random points, they leave nothing, and every post is accounted for")
+  @Test("all waits end, all accepted work is accounted for, and the end can be awaited")
   func stress() async {
     // Needs its own process, to count its threads and descriptors.
     await #expect(processExitsWith: .success) {

@@ -96,7 +96,7 @@ struct ResidentThreadTests {
     #expect(first == first && first != second && Set([first, second, first]).count == 2)
   }
 
-  @Test("delayed work runs, and can be cancelled")
+  @Test("resident threads created, used, stopped and dropped at random leave nothing, and account for every post")
   func delayed() throws {
     let log = Log()
     let done = Latch()
@@ -145,7 +145,7 @@ struct ResidentThreadTests {
     )
   }
 
-  @Test("the report has what was left in the loop")
+  @Test("a resident thread's Thread object accepts and counts the same work")
   func itemsLeft() throws {
     let thread = try ResidentThread()
     thread.runLoop.add(Timer(timeInterval: 1000, repeats: true) { _ in }, forMode: .default)

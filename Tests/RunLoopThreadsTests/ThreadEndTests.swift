@@ -10,7 +10,7 @@ import Testing
 
 @Suite("What the end of a thread brings with it", .timeLimit(.minutes(20)))
 struct ThreadEndTests {
-  @Test("whoever awaits the end goes on after the cancel call-outs and the releases, as a join does", .rule(.r115))
+  @Test("a thread whose loop has ended gets no object that could never end", .rule(.r115))
   func finished() async throws {
     for _ in 0..<20 {
       let log = Log()
@@ -37,7 +37,7 @@ struct ThreadEndTests {
   }
 
   @Test(
-    "a thread may leave by exit in what is called at its end, and the rest of the end comes all the same", .rule(.r115))
+    "awaiting a thread's end resumes after its cancel call-outs and releases, like a join", .rule(.r115))
   func exitAtEnd() throws {
     let log = Log()
     let thread = Thread {
@@ -64,7 +64,7 @@ struct ThreadEndTests {
     #expect(log.text == "cancel cancel attachment stop" && resident.state == .finished)
   }
 
-  @Test("the loop of a thread that is never started ends with the thread's object", .rule(.r115, .m14))
+  @Test("a thread may call exit in a call-out at its end, and the rest of the end still happens", .rule(.r115, .m14))
   func neverStarted() throws {
     let log = Log()
     var thread: Thread? = Thread {}
@@ -82,7 +82,7 @@ struct ThreadEndTests {
     #expect(source.object == nil && timer.object == nil && cancelling.isValid)
   }
 
-  @Test("of many threads that are never started nothing is left", .rule(.r115))
+  @Test("the loop of a never started thread ends with the thread's object", .rule(.r115))
   func manyNeverStarted() {
     let releases = Counter()
     for _ in 0..<1000 {
@@ -96,7 +96,7 @@ struct ThreadEndTests {
     #expect(releases.value == 1000)
   }
 
-  @Test("a forked child has thread objects of its own", .rule(.r113, .m17), .disabled(if: isSanitizedForThreads))
+  @Test("many threads that never start leave nothing behind", .rule(.r113, .m17), .disabled(if: isSanitizedForThreads))
   func forked() async {
     await #expect(processExitsWith: .success) {
       let ends = onNewThread {
@@ -148,7 +148,7 @@ struct ThreadEndTests {
   }
 
   @Test(
-    "a forked child that waits for a thread of its parent is stopped", .rule(.r113, .m17),
+    "a forked child has its own thread objects", .rule(.r113, .m17),
     .disabled(if: isSanitizedForThreads))
   func waitInForkedChild() async {
     await #expect(processExitsWith: .success) {
@@ -212,14 +212,14 @@ struct AsyncMainTests {
     #expect(status == 0 && output == Self.answers, "\(status) \(output)")
   }
 
-  @Test("a main loop that was used before ends on its thread, which is leaving", .rule(.r115, .m14))
+  @Test("the main thread's loop and object reject work once the thread has left", .rule(.r115, .m14))
   func early() throws {
     let (status, output) = try runProgram("async-main", ["early"])
     let begin = "object: true\ncancel on main: true\nloop: true, dropped 1\n"
     #expect(status == 0 && output == begin + Self.answers, "\(status) \(output)")
   }
 
-  @Test("nobody waits for a main thread that has left", .rule(.m14))
+  @Test("a main loop that was used earlier ends on its thread when that leaves", .rule(.m14))
   func waiting() throws {
     let (status, output) = try runProgram("async-main", ["waiting"])
     // The work may have been accepted earlier.

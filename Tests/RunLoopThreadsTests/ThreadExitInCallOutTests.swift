@@ -35,7 +35,7 @@ struct ThreadExitInCallOutTests {
   }
 
   @Test(
-    "a timer in whose call its thread ends fires in another loop",
+    "waiting for a main thread that has left returns at once",
     arguments: [nil, Duration.milliseconds(1)])
   func timer(interval: Duration?) throws {
     let log = Log()
@@ -46,7 +46,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true false true false called")
   }
 
-  @Test("timers that were due with one in whose call their thread ends fire in another loop")
+  @Test("a timer whose call-out ends its thread fires in another loop")
   func timers() throws {
     let log = Log()
     let first = Timer(deadline: RunLoop.current.now) { timer in
@@ -63,7 +63,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true true false true second")
   }
 
-  @Test("an observer in whose call its thread ends is called in another loop")
+  @Test("timers due with one whose call-out ends their thread fire in another loop")
   func observer() throws {
     let log = Log()
     let body = work(log)
@@ -73,7 +73,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true true called")
   }
 
-  @Test("observers around a nested run in which their thread ends are called in another loop, also one that has left")
+  @Test("an observer whose call-out ends its thread is called in another loop")
   func nestedObservers() throws {
     let log = Log()
     let inner = work(log)
@@ -90,7 +90,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true nests true nests called")
   }
 
-  @Test("a timer that was moved to another loop in the call in which its thread ends fires there")
+  @Test("observers around a nested run that ends their thread are called in another loop, even one that had left")
   func movedTimer() throws {
     let log = Log()
     let made = Box<RunLoop?>(nil)

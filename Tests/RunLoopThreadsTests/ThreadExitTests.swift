@@ -10,7 +10,7 @@ import TestSupport
 // L24, L25
 @Suite("The end of a thread", .timeLimit(.minutes(20)))
 struct ThreadExitTests {
-  @Test("a thread that leaves by exit leaves nothing: not its object, not its block, not what that has captured")
+  @Test("a timer moved to another loop in the call-out that ends its thread fires there")
   func exit() throws {
     let log = Log()
     let object: WeakBox<Thread>
@@ -33,7 +33,7 @@ struct ThreadExitTests {
     #expect(log.text == "ran released gone" || log.text == "ran gone released")
   }
 
-  @Test("exit works from any depth, and nothing after it runs")
+  @Test("a thread that leaves by exit leaks neither its object nor its block nor the block's captures")
   func depth() throws {
     let log = Log()
     let thread = Thread.started {
@@ -66,7 +66,7 @@ struct ThreadExitTests {
     #expect(log.text == "" && loop.hasEnded && token.state == .dropped && delayed.state == .dropped)
   }
 
-  @Test("exit within work ends the work that runs and all that waits behind it, also in the same pass")
+  @Test("exit ends the thread's loop, and drops the work waiting in it")
   func exitInWork() throws {
     let log = Log()
     let hold = Hold()
@@ -91,7 +91,7 @@ struct ThreadExitTests {
     #expect([first, second, third, fourth, fifth].map(\.state) == [.ran, .dropped, .dropped, .dropped, .dropped])
   }
 
-  @Test("a resident thread that leaves by exit in a call-out leaves its loop to nobody", arguments: 0..<4)
+  @Test("exit within work ends the running work and all work behind it, even in the same pass", arguments: 0..<4)
   func exitOfResidentThread(kind: Int) throws {
     let loop: WeakBox<RunLoop>
     do {
@@ -112,7 +112,7 @@ struct ThreadExitTests {
     waitUntil { loop.object == nil }
   }
 
-  @Test("a job of a task cannot end its thread, and the message says so")
+  @Test("a resident thread that leaves by exit in a call-out leaves its loop to nobody else")
   func exitInTask() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let thread = try ResidentThread()
@@ -124,7 +124,7 @@ struct ThreadExitTests {
     #expect(message.contains("Thread.exit() was called in a task, which would never be finished"), "\(message)")
   }
 
-  @Test("who waits for work in which its thread leaves is notified")
+  @Test("a task's job cannot end its thread, and the message says so")
   func waiterOfExit() {
     let thread = Thread.running(name: "leaver")
     #expect(throws: ThreadError.dropped(thread: "thread \"leaver\"")) {
@@ -132,7 +132,7 @@ struct ThreadExitTests {
     }
   }
 
-  @Test("exit within delayed work ends that and the rest")
+  @Test("the waiter for work whose thread exits meanwhile is notified")
   func exitInTimer() throws {
     let hold = Hold()
     let thread = Thread.started {
@@ -147,7 +147,7 @@ struct ThreadExitTests {
     #expect(leaving.state == .dropped && due.state == .dropped)
   }
 
-  @Test("the hook runs on the thread, once, before its loop has ended, also after exit")
+  @Test("exit within delayed work ends that work and the rest")
   func hook() throws {
     Hook.install()
     for leaves in [false, true] {
@@ -163,7 +163,7 @@ struct ThreadExitTests {
     }
   }
 
-  @Test("the hook's call costs the same after many threads")
+  @Test("the exit hook runs once on the thread, before its loop has ended, even after exit")
   func hookOfMany() throws {
     Hook.install()
     let thread = Thread.started {
@@ -173,7 +173,7 @@ struct ThreadExitTests {
     #expect(thread.isFinished)
   }
 
-  @Test("the hook runs on a foreign thread too, if that has an object")
+  @Test("calling the exit hook costs the same after many threads")
   func foreignHook() {
     Hook.install()
     let log = Log()
@@ -181,7 +181,7 @@ struct ThreadExitTests {
     #expect(log.text == "hook on itself, loop alive")
   }
 
-  @Test("what the hook posts is rejected or dropped, and is not lost in silence")
+  @Test("the exit hook runs on a foreign thread too if that has an object")
   func hookPosts() throws {
     Hook.install()
     let log = Log()
@@ -198,7 +198,7 @@ struct ThreadExitTests {
     #expect(log.text == "dropped")
   }
 
-  @Test("the order in which keys were made means nothing: the object ends before the loop")
+  @Test("the object ends before the loop, in whatever order the keys were created")
   func keyOrder() async {
     // Needs a process in which a foreign thread's loop comes first.
     await #expect(processExitsWith: .success) {
@@ -223,7 +223,7 @@ struct ThreadExitTests {
     #expect(!RunLoop.isMainThread)
   }
 
-  @Test("sources leave a loop with its thread, on it")
+  @Test("sources leave the loop when its thread ends, on that thread")
   func sources() throws {
     let log = Log()
     let thread = Thread {}
@@ -238,7 +238,7 @@ struct ThreadExitTests {
 
 @Suite("Waiting for the end of a thread", .timeLimit(.minutes(20)))
 struct ThreadJoinTests {
-  @Test("a join returns when the work is done, the loop has ended, and any number may wait")
+  @Test("a join returns when the work is done and the loop has ended, for any number of waiters")
   func many() throws {
     let log = Log()
     let hold = Hold()
@@ -280,7 +280,7 @@ struct ThreadJoinTests {
     #expect(throws: ThreadError.self) { try thread.join(timeout: .seconds(1)) }
   }
 
-  @Test("a join gives up after its time", arguments: [Duration.seconds(-1), .zero, .milliseconds(1)])
+  @Test("a join gives up after its timeout", arguments: [Duration.seconds(-1), .zero, .milliseconds(1)])
   func timeout(_ timeout: Duration) throws {
     let hold = Hold()
     let thread = Thread.started { hold.occupy() }

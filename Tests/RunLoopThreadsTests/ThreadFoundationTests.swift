@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Threads: Foundation's spelling", .timeLimit(.minutes(20)))
 struct ThreadFoundationTests {
-  @Test("a thread that is detached runs its block, off the main thread")
+  @Test("a detached thread runs its block outside the main thread")
   func detached() throws {
     let resident = try ResidentThread()
     #expect(try !resident.performAndWait { Thread.isMainThread })
@@ -17,14 +17,14 @@ struct ThreadFoundationTests {
     gate.wait()
   }
 
-  @Test("a sleep of no time returns at once", arguments: [0, -1, -Double.infinity, .nan])
+  @Test("a sleep for no time returns at once", arguments: [0, -1, -Double.infinity, .nan])
   func noSleep(seconds: Double) {
     let before = Tick.monotonicNow
     Thread.sleep(forTimeInterval: seconds)
     #expect(before <= Tick.monotonicNow)
   }
 
-  @Test("a sleep lasts as long as it was to", arguments: [0.001, 0.005])
+  @Test("a sleep lasts as long as requested", arguments: [0.001, 0.005])
   func sleeps(seconds: Double) {
     let before = Tick.monotonicNow
     Thread.sleep(forTimeInterval: seconds)
@@ -32,7 +32,7 @@ struct ThreadFoundationTests {
   }
 
   @Test(
-    "a priority is a niceness",
+    "a thread's priority is mapped to a niceness",
     arguments: [(0.5, 0), (0, 19), (1, -20), (0.25, 10), (0.75, -10), (2, -20), (-1, 19), (.nan, 0)])
   func priority(priority: Double, niceness: Int) {
     let thread = Thread {}

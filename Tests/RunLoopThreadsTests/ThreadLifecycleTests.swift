@@ -46,7 +46,7 @@ struct ThreadLifecycleTests {
     #expect(lifecycle.phase == path.phase && lifecycle.isCancelled == path.isCancelled)
   }
 
-  @Test("a start makes a thread once, and none that was cancelled before", arguments: Path.allCases)
+  @Test("a start creates a thread once, and none if it was cancelled before", arguments: Path.allCases)
   func start(path: Path) {
     var lifecycle = path.lifecycle
     let action = lifecycle.start()
@@ -57,14 +57,14 @@ struct ThreadLifecycleTests {
     }
   }
 
-  @Test("a cancel marks every state and moves none", arguments: Path.allCases)
+  @Test("a cancel marks every state and changes none", arguments: Path.allCases)
   func cancel(path: Path) {
     var lifecycle = path.lifecycle
     lifecycle.cancel()
     #expect(lifecycle.phase == path.phase && lifecycle.isCancelled)
   }
 
-  @Test("a thread begins, or could not be made, after its start", arguments: [Path.starting, .cancelledStarting])
+  @Test("after its start a thread begins or could not be created", arguments: [Path.starting, .cancelledStarting])
   func leaveStarting(path: Path) {
     var begun = path.lifecycle
     begun.begin()
@@ -74,20 +74,20 @@ struct ThreadLifecycleTests {
     #expect(failed.phase == .finished && failed.isCancelled == path.isCancelled)
   }
 
-  @Test("a thread that executes ends", arguments: [Path.executing, .cancelledExecuting])
+  @Test("an executing thread ends", arguments: [Path.executing, .cancelledExecuting])
   func end(path: Path) {
     var lifecycle = path.lifecycle
     lifecycle.end()
     #expect(lifecycle.phase == .finished && lifecycle.isCancelled == path.isCancelled)
   }
 
-  @Test("a thread that was made by other means executes, and one that is gone has finished")
+  @Test("a thread created by other code is executing, and a vanished one has finished")
   func foreign() {
     #expect(ThreadLifecycle.foreign.phase == .executing && !ThreadLifecycle.foreign.isCancelled)
     #expect(ThreadLifecycle.ended.phase == .finished && !ThreadLifecycle.ended.isCancelled)
   }
 
-  @Test("what cannot happen stops the process", arguments: [Path.created, .executing, .finished])
+  @Test("impossible thread transitions stop the process", arguments: [Path.created, .executing, .finished])
   func impossibleBegin(path: Path) async {
     switch path {
     case .created:
@@ -117,7 +117,7 @@ struct ThreadLifecycleTests {
     lifecycle.begin()
   }
 
-  @Test("what does not execute cannot end", arguments: [Path.created, .starting, .finished])
+  @Test("a thread that is not executing cannot end", arguments: [Path.created, .starting, .finished])
   func impossibleEnd(path: Path) async {
     switch path {
     case .created:

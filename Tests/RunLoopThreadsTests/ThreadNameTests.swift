@@ -10,7 +10,7 @@ import TestSupport
 @Suite("The name of a thread", .timeLimit(.minutes(20)))
 struct ThreadNameTests {
   @Test(
-    "a name that is set before the start is kept whole, and the kernel has what fits of it",
+    "a name set before the start is kept in full, and the kernel gets what fits",
     arguments: [
       ("worker", "worker"), ("exactly 15 byte", "exactly 15 byte"), ("a name of 16 byt", "a name of 16 by"),
       ("ääääääää", "äääääää"), ("fifteen bytes é", "fifteen bytes "),
@@ -43,7 +43,7 @@ struct ThreadNameTests {
     #expect(thread.name == "at last" && thread.rejections == [])
   }
 
-  @Test("each thread has its own name, and the one who asks has none of it")
+  @Test("each thread has its own name, and asking for it does not affect the caller's")
   func own() throws {
     let first = Thread.running(name: "first")
     let second = Thread.running(name: "second")

@@ -11,7 +11,7 @@ import TestSupport
 // L27, T10
 @Suite("The settings of a thread", .timeLimit(.minutes(20)))
 struct ThreadSettingsTests {
-  @Test("a stack is as large as was asked for")
+  @Test("a thread's stack is as large as requested")
   func stackSize() throws {
     let thread = Thread {
       // Half a megabyte of frames, on a stack of twice that size.
@@ -24,7 +24,7 @@ struct ThreadSettingsTests {
     #expect(thread.rejections == [])
   }
 
-  @Test("a stack below the system's minimum counts as the minimum")
+  @Test("a stack size below the system's minimum counts as the minimum")
   func smallStack() throws {
     let log = Log()
     for size in [-1, 0, 1, 4096] {
@@ -36,7 +36,7 @@ struct ThreadSettingsTests {
     #expect(log.text == "-1 0 1 4096")
   }
 
-  @Test("niceness and processors are set")
+  @Test("niceness and processors of a thread are set")
   func accepted() throws {
     let niceness = Box<Int32>(0)
     let thread = Thread(name: nil, configuration: .init(niceness: 5, processors: [0])) {
@@ -47,7 +47,7 @@ struct ThreadSettingsTests {
     #expect(niceness.value == 5 && thread.rejections == [])
   }
 
-  @Test("processors of which there is none are rejected, and that can be read")
+  @Test("nonexistent processors are rejected, which can be queried")
   func noSuchProcessor() throws {
     let log = Log()
     let thread = Thread(name: nil, configuration: .init(processors: [1023])) { log.write("ran") }
@@ -57,7 +57,7 @@ struct ThreadSettingsTests {
     #expect(thread.rejections.first.map { "\($0)" } == "the processors [1023]: Invalid argument (22)")
   }
 
-  @Test("a niceness that needs a privilege is rejected with EPERM, or set where there is the privilege")
+  @Test("a niceness that needs a privilege is rejected with EPERM, or set if the privilege exists")
   func privilege() throws {
     let niceness = Box<Int32>(0)
     let thread = Thread(name: nil, configuration: .init(niceness: 19)) {
@@ -74,7 +74,7 @@ struct ThreadSettingsTests {
     }
   }
 
-  @Test("a setting is changed while the thread runs, and its refusal reported then")
+  @Test("a setting can change while the thread runs, and its rejection is reported then")
   func whileRunning() throws {
     let thread = Thread.running()
     try thread.performAndWait {}

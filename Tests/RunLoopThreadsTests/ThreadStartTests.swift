@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("The start of a thread", .timeLimit(.minutes(20)))
 struct ThreadStartTests {
-  @Test("a thread that was cancelled before does not start: it is finished, and says why")
+  @Test("a thread cancelled before its start is finished and reports why")
   func cancelledBefore() throws {
     let log = Log()
     let thread = Thread { log.write("ran") }
@@ -30,7 +30,7 @@ struct ThreadStartTests {
     #expect(thread.isFinished && thread.startError == nil)
   }
 
-  @Test("a second start does nothing but say so")
+  @Test("a second start has no effect except a report")
   func twice() throws {
     let hold = Hold()
     let log = Log()
@@ -52,7 +52,7 @@ struct ThreadStartTests {
     #expect(log.text == "ran")
   }
 
-  @Test("of many that start a thread at once, one does")
+  @Test("of many simultaneous starts of a thread, one succeeds")
   func contention() throws {
     let log = Log()
     let errors = Box<[ThreadError]>([])
@@ -71,7 +71,7 @@ struct ThreadStartTests {
     #expect(log.text == "ran" && errors.value.count == 3)
   }
 
-  @Test("a thread that the system cannot start is finished, says why, and lets go of its block")
+  @Test("a thread that the system cannot start is finished, reports why, and releases its block")
   func rejected() throws {
     let log = Log()
     let object: WeakBox<Thread>
@@ -101,7 +101,7 @@ struct ThreadStartTests {
     #expect(thread.isFinished && thread.startError == nil)
   }
 
-  @Test("work that waits for a thread that cannot be started is dropped, and its waiter is notified")
+  @Test("work waiting for a thread that cannot be started is dropped, and its waiter is notified")
   func droppedAtFailure() throws {
     let log = Log()
     let thread = Thread {}

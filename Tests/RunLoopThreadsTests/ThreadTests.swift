@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("A thread", .timeLimit(.minutes(20)))
 struct ThreadTests {
-  @Test("a block runs once, on a thread of its own")
+  @Test("a block runs once, on its own thread")
   func block() throws {
     let ids = Box<[Int32]>([])
     let thread = Thread.started { ids.update { $0.append(RunLoop.callingThreadID) } }
@@ -18,7 +18,7 @@ struct ThreadTests {
   }
 
   // L30
-  @Test("a subclass says what the thread does, and may call what it was made with")
+  @Test("a subclass defines the thread's work, and may call the block it was created with")
   func subclass() throws {
     let log = Log()
     let thread = Worker { log.write("block") }
@@ -29,7 +29,7 @@ struct ThreadTests {
   }
 
   // L30
-  @Test("a subclass needs nothing")
+  @Test("a subclass of Thread needs no overrides")
   func emptySubclass() throws {
     class A: Thread, @unchecked Sendable {}
     let log = Log()
@@ -40,7 +40,7 @@ struct ThreadTests {
     #expect(log.text == "ran" && A.current === Thread.current)
   }
 
-  @Test("the states follow one another")
+  @Test("the states of a thread follow one another")
   func states() throws {
     let hold = Hold()
     let thread = Thread { hold.occupy() }
@@ -55,7 +55,7 @@ struct ThreadTests {
     #expect(!thread.isExecuting && thread.isFinished && thread.isCancelled)
   }
 
-  @Test("the block is released when it has returned, though the thread is kept")
+  @Test("the block is released when it has returned, even if the thread object is retained")
   func blockReleased() throws {
     let log = Log()
     let hold = Hold()
@@ -70,7 +70,7 @@ struct ThreadTests {
     try thread.join()
   }
 
-  @Test("the object goes with the last reference after the thread has finished")
+  @Test("the thread object is released with its last reference after the thread has finished")
   func released() throws {
     let hold = Hold()
     let end: Latch = Latch()
@@ -95,7 +95,7 @@ struct ThreadTests {
     #expect(first == first && first != second && Set([first, second, first]).count == 2)
   }
 
-  @Test("a thread keeps one object of each type for others, and lets go of them at its end, on it")
+  @Test("a thread holds one object per type for other modules, and releases them at its end, on itself")
   func attachments() throws {
     let log = Log()
     let thread = Thread { log.write(Thread.current.attachment(Name.self)?.text ?? "nothing") }
@@ -113,7 +113,7 @@ struct ThreadTests {
     #expect(thread.attachment(Name.self) == nil)
   }
 
-  @Test("what an attached object attaches as it goes is let go of too")
+  @Test("an object attached during the release of another one is released too")
   func lateAttachments() throws {
     let log = Log()
     let thread = Thread {}
@@ -124,7 +124,7 @@ struct ThreadTests {
   }
 
   // L30
-  @Test("a subclass may override what Foundation's class lets it override")
+  @Test("a subclass may override whatever Foundation's class lets it override")
   func overrides() throws {
     let thread = Overriding()
     thread.name = "set"
@@ -135,7 +135,7 @@ struct ThreadTests {
     #expect(thread.log.text == "start main" && thread.isFinished && !thread.isExecuting && !thread.isCancelled)
   }
 
-  @Test("a description has the name and the state")
+  @Test("a thread's description contains its name and state")
   func description() throws {
     let thread = Thread {}
     thread.name = "worker"

@@ -26,7 +26,7 @@ struct AsyncTransactionEndTests {
     }
   }
 
-  @Test("cancelled while it is open: nothing runs, and each completion reports it on the loop's thread")
+  @Test("cancelling an open transaction runs nothing, and each completion reports it on the loop's thread")
   func cancelOpen() {
     let log = Log()
     onNewThread {
@@ -51,7 +51,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "cancelled [-1, -1, -1]")
   }
 
-  @Test("cancelled while work runs that never ends: the completions do not wait for it")
+  @Test("cancelled during endless work, a transaction's completions do not wait for it")
   func cancelEndless() {
     let log = Log()
     let hold = Hold()
@@ -82,7 +82,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "first:cancelled second:cancelled true")
   }
 
-  @Test("cancelled after the work has run, or within a completion: those that were not called yet report it")
+  @Test("cancelled after its work or within a completion, a transaction reports it to the remaining completions")
   func cancelLate() {
     let log = Log()
     onNewThread {
@@ -121,7 +121,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "cancelled 1 cancelled [-1, -1]")
   }
 
-  @Test("counted work is given up between two numbers")
+  @Test("counted work is cancelled between two numbers")
   func cancelCounted() {
     let log = Log()
     let runs = Counter()
@@ -147,7 +147,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "1000" && runs.value == 10)
   }
 
-  @Test("what is added when it is not open any more does not run, and reports the state")
+  @Test("work added to a transaction that is no longer open does not run, and reports the state")
   func addLate() {
     let log = Log()
     onNewThread {
@@ -182,7 +182,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "notOpen:committed [-1, -1] first notOpen:complete")
   }
 
-  @Test("a second commit has no effect, throws the state where it can, and is counted where it cannot")
+  @Test("a second commit has no effect; it throws the state if it can, and is counted otherwise")
   func commitTwice() {
     let log = Log()
     onNewThread {
@@ -206,7 +206,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "1")
   }
 
-  @Test("released while it is open: nothing runs, and each completion reports it on the loop's thread")
+  @Test("releasing an open transaction runs nothing, and each completion reports it on the loop's thread")
   func dropped() {
     let log = Log()
     onNewThread {
@@ -225,7 +225,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "dropped")
   }
 
-  @Test("released after its commit, it goes on")
+  @Test("a transaction released after its commit continues")
   func released() {
     let log = Log()
     onNewThread {
@@ -242,7 +242,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "1")
   }
 
-  @Test("the end of the loop calls what is left on its thread, in order, and what comes later at once")
+  @Test("the loop's end calls the remaining completions in order on its thread, and later ones at once")
   func endOfLoop() {
     let log = Log()
     let hold = Hold()
@@ -302,7 +302,7 @@ struct AsyncTransactionEndTests {
     #expect(transactions.allSatisfy { $0.state == .complete })
   }
 
-  @Test("a thread that ends in a completion leaves none uncalled")
+  @Test("a thread that ends inside a completion leaves no completion uncalled")
   func exitInCompletion() throws {
     let log = Log()
     let thread = Thread {
@@ -326,7 +326,7 @@ struct AsyncTransactionEndTests {
     #expect(log.text == "1 loopHasEnded")
   }
 
-  @Test("work that ends the thread of its worker reports it, and the rest runs on another")
+  @Test("work that ends its worker's thread is reported, and the rest runs on another worker")
   func exitInWork() {
     let log = Log()
     onNewThread {
@@ -391,7 +391,7 @@ struct AsyncTransactionEndTests {
   }
 
   @Test(
-    "a forked child has shared workers of its own, and cannot use another pool of its parent's",
+    "a forked child has its own shared workers, and cannot use its parent's other pools",
     .disabled(if: isSanitizedForThreads))
   func fork() async {
     // Needs its own process, because a fork amid the threads of other tests could leave their locks locked in the
@@ -404,7 +404,7 @@ struct AsyncTransactionEndTests {
     }
   }
 
-  @Test("closures and results are released when they are not needed any more")
+  @Test("closures and results are released as soon as they are no longer needed")
   func releases() {
     let log = Log()
     onNewThread {

@@ -104,7 +104,7 @@ struct AsyncTransactionStateTests {
     }
   }
 
-  @Test("operations are accepted while it is open, and what it shows and how it ends follow from its state")
+  @Test("an open transaction accepts operations, and its reports and end follow from its state")
   func visible() {
     let expected: [Path: (Bool, AsyncTransaction.State, AsyncTransaction.Outcome?)] = [
       .open: (true, .open, nil), .running: (false, .committed, nil), .delivering: (false, .committed, nil),

@@ -33,7 +33,7 @@ struct AsyncTransactionStressTests {
     let disorders = Counter()
   }
 
-  @Test("in 10,000 programs on three threads every completion is called once, and what has run was run once")
+  @Test("in 10,000 programs on three threads every completion is called once, and no work runs twice")
   func programs() async throws {
     let counts = Counts()
     let owners = try (0..<2).map { try ResidentThread(name: "owner \($0)") }

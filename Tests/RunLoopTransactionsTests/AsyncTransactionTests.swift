@@ -22,7 +22,7 @@ struct AsyncTransactionTests {
     }
   }
 
-  @Test("operations run on workers, and the completions follow on the loop's thread in the order of adding")
+  @Test("operations run on workers, and completions follow on the loop's thread in the order of their addition")
   func order() {
     let log = Log()
     onNewThread {
@@ -47,7 +47,7 @@ struct AsyncTransactionTests {
     #expect(log.text == (0..<20).map(String.init).joined(separator: " "))
   }
 
-  @Test("work that throws reports its error, and the others their results")
+  @Test("work that throws reports its error, and other work its results")
   func throwing() {
     let log = Log()
     onNewThread {
@@ -74,7 +74,7 @@ struct AsyncTransactionTests {
   }
 
   @Test(
-    "counted work runs once for each number, on workers, and has one completion", arguments: [0, 1, 63, 64, 65, 1000])
+    "counted work runs once per number on workers, and has one completion", arguments: [0, 1, 63, 64, 65, 1000])
   func counted(count: Int) {
     let runs = Counter()
     let completions = Counter()
@@ -109,7 +109,7 @@ struct AsyncTransactionTests {
     #expect(log.text == "0")
   }
 
-  @Test("a transaction without operations is complete at once")
+  @Test("a transaction without operations completes at once")
   func empty() async {
     let loop = onNewThread { RunLoop.current }
     for group in [AsyncTransactionGroup.of(loop), .main] {
@@ -120,7 +120,7 @@ struct AsyncTransactionTests {
     }
   }
 
-  @Test("one wake of the loop, and one call-out, for a transaction of many operations")
+  @Test("a transaction with many operations wakes the loop once and makes one call-out")
   func oneWake() {
     let log = Log()
     onNewThread {
@@ -156,7 +156,7 @@ struct AsyncTransactionTests {
     #expect(log.count(of: "AW") <= 4, "\(log.text)")
   }
 
-  @Test("a larger priority runs first, and of equal ones the one that was committed first")
+  @Test("higher priorities run first, and equal ones in the order of their commits")
   func priorities() {
     let log = Log()
     onNewThread {
@@ -185,7 +185,7 @@ struct AsyncTransactionTests {
     #expect(log.text == "a2 b2 a0 b0 a-1")
   }
 
-  @Test("a completion may run the loop, and the transactions that are ready meanwhile are delivered there")
+  @Test("transactions that become ready during a completion's run of the loop are delivered there")
   func nested() {
     let log = Log()
     onNewThread {
@@ -218,7 +218,7 @@ struct AsyncTransactionTests {
     #expect(log.text == "1 5 returned 2")
   }
 
-  @Test("the loop is kept alive in its common modes while a transaction is under way, and not otherwise")
+  @Test("a transaction in progress keeps the loop alive in its common modes, and no longer")
   func keepsAlive() {
     onNewThread {
       let loop = RunLoop.current
@@ -237,7 +237,7 @@ struct AsyncTransactionTests {
     }
   }
 
-  @Test("the group commits the turn's transaction before the wait, after a commit and before the pool is emptied")
+  @Test("the group commits the turn's transaction before the wait, after a commit and before the pool drains")
   func ofTurn() {
     let log = Log()
     onNewThread {
@@ -266,7 +266,7 @@ struct AsyncTransactionTests {
     #expect(log.text.hasPrefix("commit true false pool") && log.text.hasSuffix("completion"), "\(log.text)")
   }
 
-  @Test("a transaction of the turn that was committed by hand is followed by another")
+  @Test("after a manual commit of the turn's transaction, another one follows")
   func ofTurnByHand() {
     onNewThread {
       let group = AsyncTransactionGroup.current
@@ -283,7 +283,7 @@ struct AsyncTransactionTests {
     }
   }
 
-  @Test("each loop has one group, which is everybody's")
+  @Test("each loop has one transaction group, shared by all")
   func groups() throws {
     let thread = try ResidentThread(name: "owner")
     let group = AsyncTransactionGroup.of(thread.runLoop)
@@ -296,7 +296,7 @@ struct AsyncTransactionTests {
     try thread.join()
   }
 
-  @Test("a pool starts no more threads than it may, and goes when its last transaction is complete")
+  @Test("a pool never exceeds its thread limit, and is released when its last transaction completes")
   func threads() {
     let names = Box<Set<Int32>>([])
     let pool = Box(WeakBox<WorkerPool>(nil))

@@ -24,7 +24,7 @@ struct CommitEndTests {
     #expect(log.text == "run beforeWaiting:1")
   }
 
-  @Test("a closure that is given in a stage belongs to that commit, unless something was marked for the next")
+  @Test("a closure added in a stage belongs to that commit unless something was marked for the next")
   func inStage() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -44,7 +44,7 @@ struct CommitEndTests {
     #expect(log.text == "this:1 next:2")
   }
 
-  @Test("a closure that runs the loop lets the others be called there, each once")
+  @Test("a closure that runs the loop lets the other closures be called there, each once")
   func nested() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -63,7 +63,7 @@ struct CommitEndTests {
     #expect(log.text == "1 returned 2" || log.text == "1 2 returned", "\(log.text)")
   }
 
-  @Test("the end of the loop calls every closure on its thread, in order, and says that no commit was made")
+  @Test("the loop's end calls every closure in order on its thread, reporting that there was no commit")
   func endOfLoop() {
     let log = Log()
     let thread = onVirtualTime { _, loop in
@@ -77,7 +77,7 @@ struct CommitEndTests {
     #expect(log.text == (1...3).map { "\($0):loopEnded:\(thread)" }.joined(separator: " "))
   }
 
-  @Test("after the end of the loop a closure is called at once, a mark has no effect, and a flush is rejected")
+  @Test("after the loop's end closures are called at once, marks have no effect, and flushes are rejected")
   func afterEnd() {
     let log = Log()
     let pipeline = onVirtualTime { _, loop in CommitPipeline(loop: loop) }
@@ -98,7 +98,7 @@ struct CommitEndTests {
   }
 
   @Test(
-    "a thread that ends in a stage, or in one of the closures, leaves no closure uncalled", arguments: [true, false])
+    "a thread that ends in a stage or in a closure leaves no closure uncalled", arguments: [true, false])
   func exit(inStage: Bool) throws {
     let log = Log()
     let thread = Thread {
@@ -117,7 +117,7 @@ struct CommitEndTests {
     #expect(log.text == (inStage ? "1:loopEnded 2:loopEnded" : "1:beforeWaiting 2:beforeWaiting"))
   }
 
-  @Test("a pipeline that is taken out calls every closure, commits no more, and goes with what it holds")
+  @Test("a removed pipeline calls every closure, commits no more, and is released with its contents")
   func invalidated() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -139,7 +139,7 @@ struct CommitEndTests {
     #expect(log.text == "1:invalidated:false 2:invalidated:false late:invalidated ran released")
   }
 
-  @Test("a pipeline that is taken out in a stage performs none of the others")
+  @Test("a pipeline removed in a stage performs no further stages")
   func invalidatedInStage() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -158,7 +158,7 @@ struct CommitEndTests {
     #expect(log.text == "first invalidated")
   }
 
-  @Test("a pipeline and what it holds go with the loop")
+  @Test("a pipeline and its contents are released with the loop")
   func released() {
     let log = Log()
     onVirtualTime { _, loop in

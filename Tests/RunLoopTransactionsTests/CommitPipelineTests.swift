@@ -24,7 +24,7 @@ struct CommitPipelineTests {
     loop.add(RunLoop.Observer(activities: .all) { _, activity in log.write(activity.letter) }, forMode: .default)
   }
 
-  @Test("however many changes a turn makes, it has one commit, before the wait")
+  @Test("all changes of a turn get a single commit before the wait")
   func oneCommit() {
     let log = record { loop, pipeline, log in
       watch(loop, log)
@@ -42,7 +42,7 @@ struct CommitPipelineTests {
     #expect(log == "E BT BS S0 S0 S0 BT BS BW commit beforeWaiting 1 15 AW X")
   }
 
-  @Test("stages are performed in their order, among observers of orders between")
+  @Test("stages run in their order, between observers of intermediate orders")
   func orders() {
     let log = record { loop, pipeline, log in
       loop.keepAlive()
@@ -67,7 +67,7 @@ struct CommitPipelineTests {
     #expect(log == "queue update updates between before late commit second between after last done async")
   }
 
-  @Test("an observer that marks between two stages is part of the commit that its order comes before")
+  @Test("a mark by an observer between two stages belongs to the commit if its order comes before")
   func markBetween() {
     let log = record { loop, pipeline, log in
       pipeline.add(.init(name: "update", order: TurnOrder.updates) { log.write("update") })
@@ -83,7 +83,7 @@ struct CommitPipelineTests {
     #expect(log == "mark update commit 1")
   }
 
-  @Test("what stages before the commit mark is part of it, and what the commit's own mark is for the next")
+  @Test("marks by stages before the commit belong to it, and the commit's own marks to the next")
   func markInStages() {
     let log = record { loop, pipeline, log in
       let rounds = Counter()
@@ -101,7 +101,7 @@ struct CommitPipelineTests {
     #expect(log == "commit 1:2 commit 2:2")
   }
 
-  @Test("a run that ends without a wait commits at its exit")
+  @Test("a run that ends without waiting commits at its exit")
   func exit() {
     let log = record { loop, pipeline, log in
       loop.signalled { pipeline.setNeedsCommit() }
@@ -113,7 +113,7 @@ struct CommitPipelineTests {
   }
 
   @Test(
-    "a commit is made in every common mode, and in the mode of an application's start",
+    "commits happen in every common mode and in the application's start mode",
     arguments: [RunLoop.Mode.default, .tracking, .initialization, "other"])
   func modes(mode: RunLoop.Mode) throws {
     let log = record { loop, pipeline, log in
@@ -140,7 +140,7 @@ struct CommitPipelineTests {
     #expect(log.text == "commit5")
   }
 
-  @Test("with nothing marked no stage is performed and the loop is not woken, before a commit and after one")
+  @Test("without marks no stage runs and the loop is not woken, before and after a commit")
   func rest() {
     onVirtualTime { time, loop in
       let pipeline = CommitPipeline(loop: loop)
@@ -158,7 +158,7 @@ struct CommitPipelineTests {
     }
   }
 
-  @Test("a pipeline keeps its loop alive while a commit is due, and not otherwise")
+  @Test("a pipeline keeps its loop alive only while a commit is due")
   func keepsAlive() {
     onVirtualTime { time, loop in
       let pipeline = CommitPipeline(loop: loop)
@@ -175,7 +175,7 @@ struct CommitPipelineTests {
     }
   }
 
-  @Test("a flush commits at once what is marked, and nothing otherwise")
+  @Test("a flush commits marked changes immediately, and does nothing without any")
   func flush() {
     let log = record { loop, pipeline, log in
       pipeline.flush()
@@ -191,7 +191,7 @@ struct CommitPipelineTests {
     #expect(log == "commit flush commit flush returned")
   }
 
-  @Test("a flush within a stage has no effect, and one between two stages performs the rest")
+  @Test("a flush within a stage has no effect, and one between two stages performs the remaining ones")
   func flushWithin() {
     let log = record { loop, pipeline, log in
       pipeline.add(
@@ -225,7 +225,7 @@ struct CommitPipelineTests {
     #expect(message.contains("flush() of a commit pipeline of") && message.contains("\"the owner\""), "\(message)")
   }
 
-  @Test("a run within a stage makes no commit, and the stages behind it follow")
+  @Test("a run nested in a stage makes no commit, and the later stages follow")
   func nestedRun() {
     let log = record { loop, pipeline, log in
       pipeline.add(.init(name: "after", order: TurnOrder.afterCommit) { log.write("after") })
@@ -243,7 +243,7 @@ struct CommitPipelineTests {
     #expect(log == "nested returned commit after 2")
   }
 
-  @Test("a mark behind the commit, before the wait, has a commit before the loop sleeps")
+  @Test("a mark between the commit and the wait gets a commit before the loop sleeps")
   func markBehind() {
     let log = record { loop, pipeline, log in
       loop.add(
@@ -258,7 +258,7 @@ struct CommitPipelineTests {
     #expect(log == "E BT BS BW mark AW BT BS BW commit AW X")
   }
 
-  @Test("two pipelines of a loop commit each for itself")
+  @Test("two pipelines of a loop commit independently")
   func twoPipelines() {
     let log = record { loop, pipeline, log in
       let other = CommitPipeline(loop: loop)
@@ -272,7 +272,7 @@ struct CommitPipelineTests {
     #expect(log == "commit other")
   }
 
-  @Test("marks of four threads are all covered, each by one commit")
+  @Test("marks by four threads are each covered by one commit")
   func stress() throws {
     let thread = try ResidentThread(name: "commits")
     let pipeline = CommitPipeline(loop: thread.runLoop, frameInterval: .microseconds(50))

@@ -83,7 +83,7 @@ struct CommitStateTests {
     }
   }
 
-  @Test("a commit that is finished within its interval lets the next wait for the rest of it")
+  @Test("after a commit that finishes within its interval, the next one waits for the rest of it")
   func withinInterval() {
     var state = state(in: .remarked)
     #expect(state.finish { Tick(nanoseconds: 105) } == .arm(Tick(nanoseconds: 116), wakes: false))
@@ -91,7 +91,7 @@ struct CommitStateTests {
     #expect(state.arrive { Tick(nanoseconds: 116) } == .commit)
   }
 
-  @Test("a mark within the interval of the commit before waits for the rest of it, and one after it does not")
+  @Test("a mark within the previous commit's interval waits for its rest, and a later one does not")
   func markWithinInterval() {
     var early = state(in: .committing)
     _ = early.finish { Tick(nanoseconds: 101) }
@@ -101,7 +101,7 @@ struct CommitStateTests {
     #expect(late.mark { Tick(nanoseconds: 116) } == .arm(Tick(nanoseconds: 132), wakes: true))
   }
 
-  @Test("a flush does not wait for the interval, and begins the next")
+  @Test("a flush does not wait for the interval, and starts a new one")
   func flush() {
     var state = state(in: .committing)
     _ = state.finish { Tick(nanoseconds: 101) }
@@ -111,7 +111,7 @@ struct CommitStateTests {
   }
 
   @Test(
-    "an interval of zero or less is no limit, and one that has no end never lets the pipeline commit again by itself")
+    "an interval of zero or less is no limit, and an infinite one prevents further commits")
   func intervals() {
     for interval in [0, -1, Int64.min] {
       var state = CommitState(interval: interval)
@@ -128,7 +128,7 @@ struct CommitStateTests {
     #expect(state.earliest == .never)
   }
 
-  @Test("marks are counted for the commit that covers them")
+  @Test("marks count towards the commit that covers them")
   func marks() {
     var state = CommitState(interval: 0)
     for _ in 0..<3 { _ = state.mark { Tick(nanoseconds: 0) } }

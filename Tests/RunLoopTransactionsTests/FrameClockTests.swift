@@ -24,7 +24,7 @@ struct FrameClockTests {
     }
   }
 
-  @Test("the first commit after a rest is made at once, and the next when the interval is over")
+  @Test("the first commit after a rest happens at once, and the next one after the interval")
   func pace() {
     let times = commits { _, loop, pipeline in
       for delay in [5, 6, 7, 50, 100, 115, 117] {
@@ -34,7 +34,7 @@ struct FrameClockTests {
     #expect(times == [5, 21, 50, 100, 116, 132])
   }
 
-  @Test("a commit that waits for its interval is made in order, before the wait")
+  @Test("a commit that waited for its interval happens in order, before the wait")
   func paceInOrder() {
     let log = Log()
     _ = commits { time, loop, pipeline in
@@ -51,7 +51,7 @@ struct FrameClockTests {
     #expect(log.text == "BW0 AW0 BW0 AW16 BW16 beforeWaiting16 AW500")
   }
 
-  @Test("a source that signals itself in every pass does not keep the commits from being made")
+  @Test("a source that signals itself in every pass does not prevent commits")
   func busySource() {
     let times = commits { time, loop, pipeline in
       let source = RunLoop.Source { source in
@@ -67,7 +67,7 @@ struct FrameClockTests {
     #expect(times.first.map { $0 <= 19 } == true)
   }
 
-  @Test("a block that performs itself in every pass has a commit for each interval")
+  @Test("a block that schedules itself in every pass gets one commit per interval")
   func busyBlock() {
     let times = commits { time, loop, pipeline in
       @Sendable func work() {
@@ -82,7 +82,7 @@ struct FrameClockTests {
     #expect(times.first == 1)
   }
 
-  @Test("the deadline of a busy loop counts from the mark, and the commit says so")
+  @Test("a busy loop's commit deadline counts from the mark, and the commit reports that")
   func deadline() {
     let log = Log()
     _ = commits { time, loop, pipeline in

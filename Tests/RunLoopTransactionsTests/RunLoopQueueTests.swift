@@ -29,7 +29,7 @@ struct RunLoopQueueTests {
     return log.text
   }
 
-  @Test("a turn consumes a batch, and the loop does not sleep while elements are waiting")
+  @Test("a turn consumes one batch, and the loop does not sleep while elements wait")
   func batches() {
     let log = record(batch: 2) { loop, queue, log in
       for number in 1...5 { queue.enqueue(number) }
@@ -38,7 +38,7 @@ struct RunLoopQueueTests {
     #expect(log == "BT 1 2 BT 3 4 BT 5! X")
   }
 
-  @Test("without a number a batch is one element, and a number below one counts as one", arguments: [1, 0, -3])
+  @Test("by default a batch is one element, and sizes below one count as one", arguments: [1, 0, -3])
   func smallBatches(batch: Int) {
     let log = record(batch: batch) { loop, queue, log in
       for number in 1...3 { queue.enqueue(number) }
@@ -47,7 +47,7 @@ struct RunLoopQueueTests {
     #expect(log == "BT 1 BT 2 BT 3! X")
   }
 
-  @Test("with a budget a turn goes on until it is used up, and looks at the clock after each batch")
+  @Test("with a budget, a turn continues until it is used up, checking the clock after each batch")
   func budget() {
     let log = record(batch: 2, budget: .milliseconds(5), cost: .milliseconds(1)) { loop, queue, log in
       for number in 1...14 { queue.enqueue(number) }
@@ -56,7 +56,7 @@ struct RunLoopQueueTests {
     #expect(log == "BT 1 2 3 4 5 6 BT 7 8 9 10 11 12 BT 13 14! X")
   }
 
-  @Test("a budget that one element uses up still lets a turn consume a batch")
+  @Test("a budget used up by one element still lets a turn consume a batch")
   func smallBudget() {
     let log = record(batch: 2, budget: .nanoseconds(1), cost: .milliseconds(1)) { loop, queue, log in
       for number in 1...4 { queue.enqueue(number) }
@@ -80,7 +80,7 @@ struct RunLoopQueueTests {
     #expect(all == "BT 1 2 3! X")
   }
 
-  @Test("an element that is waiting is rejected, and accepted again once it was consumed")
+  @Test("a waiting element is rejected, and accepted again once consumed")
   func unique() {
     let log = record(batch: 9) { loop, queue, log in
       #expect(queue.enqueue(1) && queue.enqueue(2) && !queue.enqueue(1) && queue.count == 2)
@@ -100,7 +100,7 @@ struct RunLoopQueueTests {
     #expect(log == "BT 1 1! X")
   }
 
-  @Test("objects are the same by identity, whatever they are equal to, and what cannot be compared never is")
+  @Test("objects are compared by identity even if equal, and incomparable elements never match")
   func identity() {
     final class Equal: Hashable, Sendable {
       static func == (left: Equal, right: Equal) -> Bool { true }
@@ -118,7 +118,7 @@ struct RunLoopQueueTests {
     }
   }
 
-  @Test("an element of another thread wakes a sleeping loop, and timers have their turn between batches")
+  @Test("another thread's element wakes a sleeping loop, and timers run between batches")
   func wakes() {
     let log = Log()
     onVirtualTime { time, loop in
@@ -134,7 +134,7 @@ struct RunLoopQueueTests {
     #expect(log.text == "1:6 T6 2:7 3:8")
   }
 
-  @Test("what is added while an element is consumed follows, also from an observer that comes later before the wait")
+  @Test("elements added during a consumption follow, even those added by a later observer before the wait")
   func added() {
     let log = Log()
     onVirtualTime { time, loop in
@@ -155,7 +155,7 @@ struct RunLoopQueueTests {
     #expect(log.text == "1! 2! 3!")
   }
 
-  @Test("a run within the consumption of an element consumes no other")
+  @Test("a run nested in an element's consumption consumes no other")
   func nested() {
     let log = record { loop, queue, log in
       let runs = Counter()
@@ -174,7 +174,7 @@ struct RunLoopQueueTests {
     #expect(log == "BT n1 BT X returned BT n2 X")
   }
 
-  @Test("what is left is released with the queue, or with the loop, and nothing is accepted then")
+  @Test("remaining elements are released with the queue or the loop, which then accepts nothing")
   func end() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -193,7 +193,7 @@ struct RunLoopQueueTests {
     #expect(!late.enqueue(1))
   }
 
-  @Test("elements of four threads are consumed once each, those of a thread in its order")
+  @Test("elements of four threads are consumed once each, in the order of each thread")
   func stress() throws {
     let thread = try ResidentThread(name: "consumes")
     let consumed = Box<[[Int]]>(Array(repeating: [], count: 4))
@@ -222,7 +222,7 @@ struct WaitingElementsTests {
     func hash(into hasher: inout Hasher) {}
   }
 
-  @Test("elements leave in the order in which they came, however they come and leave")
+  @Test("elements leave the queue in the order of arrival, however they arrive and leave")
   func order() {
     var elements = WaitingElements<Int>()
     var random = SplitMix64(seed: 1)
@@ -244,7 +244,7 @@ struct WaitingElementsTests {
     #expect(taken == added && elements.count == 0)
   }
 
-  @Test("the keys of one hash value are distinguished, and leave with their elements")
+  @Test("keys with equal hash values are distinguished, and removed with their elements")
   func collisions() throws {
     var elements = WaitingElements<Same>()
     let keys = try (0..<3).map { try #require(ElementKey(Same(number: $0))) }
@@ -257,7 +257,7 @@ struct WaitingElementsTests {
     }
   }
 
-  @Test("an equality that uses the queue does not hang, and an equal element is rejected")
+  @Test("an equality that uses the queue does not block, and an equal element is rejected")
   func equalityThatUsesTheQueue() {
     final class Asked: Sendable {
       let queue = Box<RunLoopQueue<Asking>?>(nil)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A queue that is taken from the front")
 struct TakeQueueTests {
-  @Test("elements come out in the order in which they came in, the first may be changed, and the rest is taken at once")
+  @Test("elements leave in the order of arrival, the first can be changed, and the rest is taken at once")
   func order() {
     var queue = TakeQueue<Int>()
     #expect(queue.takeFirst() == nil && queue.first == nil)
@@ -18,7 +18,7 @@ struct TakeQueueTests {
     #expect(queue.isEmpty && queue.takeFirst() == nil)
   }
 
-  @Test("a queue that is never empty keeps room for what waits, and not for what was taken")
+  @Test("a queue that never empties keeps memory only for waiting elements")
   func room() {
     var queue = TakeQueue<Int>()
     queue.append(0)

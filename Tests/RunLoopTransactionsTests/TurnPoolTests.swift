@@ -21,7 +21,7 @@ struct TurnPoolTests {
     return log.text
   }
 
-  @Test("what is kept in a turn is released before the wait, the last first, after every other observer")
+  @Test("objects kept in a turn are released before the wait in reverse order, after all observers")
   func endOfTurn() {
     let log = record { loop, log in
       loop.signalled {
@@ -36,7 +36,7 @@ struct TurnPoolTests {
     #expect(log == "E BT BS source BT BS BW third second first AW X")
   }
 
-  @Test("an object that nobody else holds can be used until the end of the turn")
+  @Test("an object that only the pool retains can be used until the end of the turn")
   func usable() {
     let log = record { loop, log in
       let kept = Box(WeakBox<Token>(nil))
@@ -48,7 +48,7 @@ struct TurnPoolTests {
     #expect(log == "there released gone")
   }
 
-  @Test("what is kept in the call-outs after the wait is released when the run ends")
+  @Test("objects kept in call-outs after the wait are released when the run ends")
   func exit() {
     let log = record { loop, log in
       loop.after(.milliseconds(1)) { _ in TurnPool.current?.keep(Token(log)) }
@@ -58,7 +58,7 @@ struct TurnPoolTests {
     #expect(log == "E BT BS BW AW X released")
   }
 
-  @Test("what is added while a pool is emptied is released in the same go, at its place")
+  @Test("objects added while a pool drains are released during the same drain, in place")
   func addedMeanwhile() {
     let log = record { loop, log in
       loop.signalled {
@@ -78,7 +78,7 @@ struct TurnPoolTests {
     #expect(log == "2 5 3 4 1 AW")
   }
 
-  @Test("a run within a call-out has pools of its own, and leaves the outer one as it is")
+  @Test("a run nested in a call-out has its own pools, and leaves the outer one unchanged")
   func nested() {
     let log = record { loop, log in
       loop.signalled {
@@ -92,7 +92,7 @@ struct TurnPoolTests {
     #expect(log == "inner returned outer")
   }
 
-  @Test("a run within what a pool releases has pools of its own, and nothing is lost")
+  @Test("a run nested in a release by a pool has its own pools, and nothing is lost")
   func nestedInRelease() {
     let log = record { loop, log in
       loop.signalled {
@@ -110,7 +110,7 @@ struct TurnPoolTests {
     #expect(log == "last inner returned added first")
   }
 
-  @Test("a pool by hand is closed whether its closure returns or throws, and returns what the closure does")
+  @Test("a manual pool closes whether its closure returns or throws, and passes on the result")
   func byHand() {
     struct Failure: Error {}
     let log = record { _, log in
@@ -130,7 +130,7 @@ struct TurnPoolTests {
     #expect(log == "inner thrown outer 7")
   }
 
-  @Test("a loop that runs within a pool by hand opens and closes its own")
+  @Test("a loop run inside a manual pool opens and closes its own pools")
   func runByHand() {
     let log = record { loop, log in
       TurnPool.withPool {
@@ -143,7 +143,7 @@ struct TurnPoolTests {
     #expect(log == "turn returned hand")
   }
 
-  @Test("installed within a run by its thread, the pool is open at once")
+  @Test("a pool that the thread installs during a run is open at once")
   func installedWithin() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -159,7 +159,7 @@ struct TurnPoolTests {
     #expect(log.text == "source kept AW")
   }
 
-  @Test("installed within a run of a mode that is not common, no pool is open there")
+  @Test("a pool installed during a run of a mode that is not common does not open there")
   func installedInOtherMode() {
     onVirtualTime { _, loop in
       loop.signalled(mode: "other") {
@@ -171,7 +171,7 @@ struct TurnPoolTests {
     }
   }
 
-  @Test("installed twice, a turn still has one pool")
+  @Test("with the pool installed twice, a turn still has one pool")
   func installedTwice() {
     _ = record { loop, _ in
       TurnPool.install(in: loop)
@@ -181,7 +181,7 @@ struct TurnPoolTests {
     }
   }
 
-  @Test("without a run, without a pool, and on a thread without a loop there is none, and no loop is made")
+  @Test("outside runs, without a pool or without a loop there is no pool, and no loop is created")
   func none() {
     onNewThread {
       #expect(TurnPool.current == nil)
@@ -193,7 +193,7 @@ struct TurnPoolTests {
     }
   }
 
-  @Test("a run in a mode that is not common keeps for the run around it")
+  @Test("in a mode that is not common, objects are kept for the enclosing run")
   func otherMode() {
     let log = record { loop, log in
       loop.signalled {
@@ -206,7 +206,7 @@ struct TurnPoolTests {
     #expect(log == "returned released")
   }
 
-  @Test("what is given to a pool that is closed waits for the next")
+  @Test("objects added to a closed pool wait for the next one")
   func closedPool() {
     let log = record { loop, log in
       let pool = TurnPool.withPool { TurnPool.current }
@@ -218,7 +218,7 @@ struct TurnPoolTests {
     #expect(log == "kept released")
   }
 
-  @Test("what is left at the end of the loop is released on its thread")
+  @Test("objects left at the loop's end are released on its thread")
   func endOfLoop() {
     let log = Log()
     let thread = onNewThread {
@@ -232,7 +232,7 @@ struct TurnPoolTests {
     #expect(log.text == "\(thread) after")
   }
 
-  @Test("a thread that ends within its turn leaves nothing behind")
+  @Test("a thread that ends within its turn leaves nothing in its pool")
   func exitInTurn() throws {
     let log = Log()
     let thread = Thread {
@@ -253,14 +253,14 @@ struct TurnPoolTests {
     #expect(log.text == "inner outer")
   }
 
-  @Test("a loop whose thread has ended takes no pool")
+  @Test("a loop whose thread has ended accepts no pool")
   func endedLoop() {
     let loop = onNewThread { RunLoop.current }
     TurnPool.install(in: loop)
     #expect(TurnPool.counts(of: loop) == (0, 0, 0))
   }
 
-  @Test("after any nesting as many pools were closed as opened, and everything was released once", arguments: 1...20)
+  @Test("after any nesting all opened pools were closed, and everything was released once", arguments: 1...20)
   func anyNesting(seed: UInt64) {
     let kept = Counter()
     let released = Counter()
