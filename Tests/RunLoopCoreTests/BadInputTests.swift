@@ -21,7 +21,7 @@ struct BadDurationTests {
   }
 
   @Test(
-    "the most and the least negative seconds are one pass without a wait", .rule(.r12),
+    "extreme negative seconds mean one pass without a wait", .rule(.r12),
     arguments: [-Double.greatestFiniteMagnitude, -Double.leastNonzeroMagnitude, -0.0])
   func negativeSeconds(seconds: Double) {
     let log = record { _, loop, log in
@@ -71,7 +71,7 @@ struct BadDurationTests {
     #expect(Timer(timeInterval: seconds, repeats: true) { _ in }.timeInterval == interval)
   }
 
-  @Test("in Foundation's spelling the longest interval is never over", .rule(.m12))
+  @Test("in Foundation's spelling the longest interval never ends", .rule(.m12))
   func foundationLongest() {
     let log = record(observing: nil) { _, loop, log in
       for seconds in [Double.greatestFiniteMagnitude, 1e11] {
@@ -82,7 +82,7 @@ struct BadDurationTests {
     #expect(log == "timedOut")
   }
 
-  @Test("a scheduled timer whose interval is not a number is a mistake, and the message says so", .rule(.m12))
+  @Test("a scheduled timer with a NaN interval is a programming error, as the message says", .rule(.m12))
   func scheduledNotANumber() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = Timer.scheduledTimer(withTimeInterval: .nan, repeats: true) { _ in }
@@ -93,7 +93,7 @@ struct BadDurationTests {
     #endif
   }
 
-  @Test("a date as far in the past as can be is due at once, and its phase goes on from now", .rule(.r93, .r95))
+  @Test("the most distant past date is due at once, and its phase starts now", .rule(.r93, .r95))
   func distantPast() {
     let log = record(observing: nil) { time, loop, log in
       let past = Tick.distantPast.instant

@@ -105,7 +105,7 @@ struct BlockQueueTests {
     #expect(ran.takeAll() == [1])
   }
 
-  @Test("shared blocks that another mode runs do not pile up in a mode that never runs", .rule(.r55))
+  @Test("shared blocks run by another mode do not pile up in a mode that never runs", .rule(.r55))
   func noPile() {
     let ran = Recorder()
     var queue = BlockQueue()

@@ -89,7 +89,7 @@ struct BlockTests {
   }
 
   @Test(
-    "a block that makes its mode common lets those for the common modes behind it run at once, no others",
+    "a block that makes its mode common lets only the common-mode blocks behind it run at once",
     .rule(.r55, .r58))
   func commonDuringBatch() {
     let log = record(observing: nil) { _, loop, log in

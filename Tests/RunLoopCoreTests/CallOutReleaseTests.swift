@@ -51,7 +51,7 @@ struct CallOutReleaseTests {
     }
   }
 
-  @Test("a port that its own message has removed runs the loop as it is released", .rule(.r108, .m10))
+  @Test("a port removed by its own message may run the loop while it is released", .rule(.r108, .m10))
   func port() async {
     await #expect(processExitsWith: .success) {
       let log = onVirtualTime { _, loop in
@@ -77,7 +77,7 @@ struct CallOutReleaseTests {
   }
 
   @Test(
-    "a descriptor's source that its own handler has removed runs the loop as it is released, before the next one",
+    "a descriptor source removed by its own handler may run the loop while it is released, before the next one",
     .rule(.r108, .m10, .m19))
   func descriptor() async {
     await #expect(processExitsWith: .success) {

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The heap of deadlines")
 struct DeadlineHeapTests {
-  @Test("against a sorted array: random insertions, removals, moves to and fro, and collections", arguments: 1...6)
+  @Test("the heap agrees with a sorted array under random changes", arguments: 1...6)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
@@ -56,7 +56,7 @@ struct DeadlineHeapTests {
   }
 
   @Test(
-    "what is collected comes by tick and insertion, behind what the list holds already, and stays in the heap",
+    "collected members come by tick and insertion after the list's contents, and stay in the heap",
     .rule(.r94))
   func collect() {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
@@ -75,7 +75,7 @@ struct DeadlineHeapTests {
   }
 
   @Test(
-    "few or many that are due come by tick and insertion", .rule(.r94), arguments: [2, 3000, 4096, 4097, 60_000],
+    "due members, few or many, come by tick and insertion", .rule(.r94), arguments: [2, 3000, 4096, 4097, 60_000],
     [1, 2, 100])
   func collectMany(count: Int, share: Int) {
     var random = SplitMix64(seed: 1)
@@ -155,7 +155,7 @@ struct DeadlineHeapTests {
     #expect(heap.count == 0)
   }
 
-  @Test("the heap holds each member once and lets it go")
+  @Test("the heap retains each member once, and releases it")
   func references() throws {
     var heap = DeadlineHeap<Member>(kind: .latest, owner: owner)
     let weak = {

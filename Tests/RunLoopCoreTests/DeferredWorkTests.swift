@@ -97,7 +97,7 @@ struct DeferredWorkTests {
     #expect(isIdle { time, _ in time.advance(by: .seconds(2)) } == "false")
   }
 
-  @Test("outside every run there is nothing to be idle between")
+  @Test("outside every run the loop is never idle")
   func noRun() {
     #expect(onVirtualTime { _, loop in !loop.isIdle && !loop.isInCommonMode })
   }

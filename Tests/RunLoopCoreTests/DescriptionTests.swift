@@ -24,7 +24,7 @@ struct DescriptionTests {
       ])
   }
 
-  @Test("each item says which function it calls, and where that lies, as long as it is valid")
+  @Test("each item names the function it calls and its location, as long as it is valid")
   func callOuts() {
     let texts = onVirtualTime { _, loop in
       let source = RunLoop.Source {}
@@ -73,7 +73,7 @@ struct DescriptionTests {
     #expect(texts.last?.contains("depth = 0, waiting blocks = ") == true)
   }
 
-  @Test("what keeps a run is listed whatever the dates of its timers are")
+  @Test("items that keep a run alive are listed whatever the dates of their timers")
   func keptItems() {
     let details = onVirtualTime { time, loop in
       time.advance(by: .milliseconds(5))
@@ -94,7 +94,7 @@ struct DescriptionTests {
     #expect(Span.text(.max - 1) == "2562048 h")
   }
 
-  @Test("each item stands in each of its modes, and once more if it is common")
+  @Test("each item is listed in each of its modes, and once more if it is common")
   func items() throws {
     let failures = try onVirtualTime { _, loop in
       Result {
@@ -204,7 +204,7 @@ struct DescriptionTests {
     #expect(log == "ignored counts counts counts counts ignored ignored ignored")
   }
 
-  @Test("items that are in no loop describe themselves")
+  @Test("items outside all loops can be described")
   func alone() {
     let source = RunLoop.Source(order: 2) {}
     source.signal()

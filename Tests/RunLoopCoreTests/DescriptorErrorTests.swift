@@ -53,13 +53,13 @@ struct DescriptorErrorTests {
     #expect(log == "false false 1 true true finished")
   }
 
-  @Test("the error says which descriptor it was, and why", .rule(.m7))
+  @Test("a descriptor error names the descriptor and the reason", .rule(.m7))
   func description() {
     let error = RunLoopError.cannotWatch(descriptor: -1, SystemError(call: "epoll_ctl", number: EBADF))
     #expect("\(error)" == "descriptor -1 cannot be watched: epoll_ctl: Bad file descriptor (9)")
   }
 
-  @Test("a rejected descriptor leaves those alone that are watched", .rule(.r81, .m7))
+  @Test("rejecting a descriptor does not affect those already watched", .rule(.r81, .m7))
   func besideOthers() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -90,7 +90,7 @@ struct DescriptorErrorTests {
     #expect(log == "true false false true")
   }
 
-  @Test("a descriptor number that was closed and used again is watched for its new file", .rule(.m7))
+  @Test("a reused descriptor number is watched for its new file", .rule(.m7))
   func reused() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[0].duplicateReading()
@@ -109,7 +109,7 @@ struct DescriptorErrorTests {
     #expect(log == "D[9] stopped")
   }
 
-  @Test("a source of a number that was closed, invalidated and used again is watched for its new file", .rule(.m7))
+  @Test("an invalidated source's reused descriptor number is watched for its new file", .rule(.m7))
   func reusedAfterInvalidation() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[0].duplicateReading()
@@ -127,7 +127,7 @@ struct DescriptorErrorTests {
     #expect(log == "E BT BS BW AW D[9] BT BS BW AW X timedOut")
   }
 
-  @Test("a number that was closed and used again does not stand for the old file, though that lives on", .rule(.m7))
+  @Test("a reused descriptor number does not refer to the old file, even if that still exists", .rule(.m7))
   func reusedWhileOldLives() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let number = pipes[0].duplicateReading()

@@ -87,7 +87,7 @@ struct DescriptorEventTests {
     #expect(log == "D[readable, hangUp][1] D[readable, hangUp][2] D[hangUp][] finished")
   }
 
-  @Test("a pipe that nobody reads any more is an error, for whatever a source waits", .rule(.m6))
+  @Test("a pipe without a reader is an error, whatever a source waits for", .rule(.m6))
   func error() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -105,7 +105,7 @@ struct DescriptorEventTests {
   }
 
   @Test(
-    "an end that only writes no more is a hang-up to a source that asks, and the end of reading to others", .rule(.m6))
+    "a peer that shuts down writing is a hang-up to sources that ask, and the end of reading to others", .rule(.m6))
   func halfClosed() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
@@ -122,7 +122,7 @@ struct DescriptorEventTests {
   }
 
   @Test(
-    "of two sources of one descriptor, only the one that asks is notified that the other end writes no more", .rule(.m6)
+    "of two sources of a descriptor, only the one that asks is told that the peer shut down writing", .rule(.m6)
   )
   func halfClosedForOne() throws {
     let socket = try RawPipe(.socket)
@@ -139,7 +139,7 @@ struct DescriptorEventTests {
     #expect(["A[hangUp] B[readable] finished", "B[readable] A[hangUp] finished"].contains(log), "\(log)")
   }
 
-  @Test("what one of two sources waited for is not reported when it has left", .rule(.m6))
+  @Test("events for a source that has left are not reported to the other source of the descriptor", .rule(.m6))
   func interestEnds() throws {
     let socket = try RawPipe(.socket)
     let log = record { _, loop, log in

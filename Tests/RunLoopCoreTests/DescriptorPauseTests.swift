@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Descriptor sources that pause, or are called once", .timeLimit(.minutes(20)))
 struct DescriptorPauseTests {
-  @Test("a source that is paused stays in its mode, keeps it alive and is not called; resumed, it is")
+  @Test("a paused source stays in its mode, keeps it alive and is not called until it is resumed")
   func pause() throws {
     let pipe = try RawPipe()
     let log = record { time, loop, log in
@@ -22,7 +22,7 @@ struct DescriptorPauseTests {
     #expect(log == "true true E BT BS BW true AW D[7] BT BS BW AW X timedOut")
   }
 
-  @Test("a source that is paused is not notified of a hang-up, and the loop sleeps", arguments: [true, false])
+  @Test("a paused source is not told of a hang-up, and the loop sleeps", arguments: [true, false])
   func hangUp(isPausedFirst: Bool) throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -62,7 +62,7 @@ struct DescriptorPauseTests {
         + "timedOut")
   }
 
-  @Test("what was found ready before a pause is not served")
+  @Test("readiness found before a pause is not served")
   func foundBefore() throws {
     let pipes = [try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -95,7 +95,7 @@ struct DescriptorPauseTests {
     #expect(log == "D[writable] D[readable] timedOut [readable] true")
   }
 
-  @Test("pausing and resuming cost one system call in each mode, and none if nothing changes")
+  @Test("pausing and resuming cost one system call per mode, and none without a change")
   func cost() throws {
     #if DEBUG
       let pipe = try RawPipe()
@@ -114,7 +114,7 @@ struct DescriptorPauseTests {
     #endif
   }
 
-  @Test("a source that cannot be watched again stays paused, and says why")
+  @Test("a source that cannot be watched again stays paused, and reports why")
   func cannotResume() throws {
     #if DEBUG
       let pipe = try RawPipe()
@@ -138,7 +138,7 @@ struct DescriptorPauseTests {
     #endif
   }
 
-  @Test("a loop that sleeps takes a change from another thread into account at once")
+  @Test("a sleeping loop applies a change from another thread immediately")
   func otherThread() throws {
     let pipe = try RawPipe()
     pipe.write()
@@ -154,7 +154,7 @@ struct DescriptorPauseTests {
     #expect(running.result() == "finished")
   }
 
-  @Test("a source that does not repeat is called once, invalid already, and releases its handler")
+  @Test("a one-shot source is called once, already invalid, and releases its handler")
   func once() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -173,7 +173,7 @@ struct DescriptorPauseTests {
     #expect(log == "D false false released finished")
   }
 
-  @Test("of several loops that find the descriptor ready, one calls a source that does not repeat")
+  @Test("of several loops that find a descriptor ready, one calls a one-shot source")
   func onceInTwoLoops() throws {
     for _ in 0..<50 {
       let pipe = try RawPipe()

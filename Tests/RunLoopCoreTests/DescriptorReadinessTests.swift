@@ -28,7 +28,7 @@ struct DescriptorReadinessTests {
     }
   }
 
-  @Test("a source that leaves is not called for what the same wait has found", .rule(.m19), arguments: [false, true])
+  @Test("a source that leaves is not called for the same wait's readiness", .rule(.m19), arguments: [false, true])
   func leaves(invalidates: Bool) throws {
     let log = try logOfTwo(invalidates: invalidates)
     #expect(log.split(separator: " ").count { $0 == "D" } == 1)
@@ -98,7 +98,7 @@ struct DescriptorReadinessTests {
     #expect(log == "\(first) E BT BS BW AW X timedOut")
   }
 
-  @Test("a source that leaves its descriptor to another takes its readiness with it", .rule(.m19))
+  @Test("a source that hands its descriptor to another takes its readiness with it", .rule(.m19))
   func leavesToAnother() throws {
     let sockets = [try RawPipe(.socket), try RawPipe(.socket)]
     let log = record { _, loop, log in

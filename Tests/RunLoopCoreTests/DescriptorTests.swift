@@ -20,7 +20,7 @@ struct DescriptorTests {
     #expect(log == "E BT BS BW AW D[readable][1] BT BS BW AW D[readable][2] BT BS BW AW X timedOut")
   }
 
-  @Test("what a handler leaves unread is neither touched nor forgotten", .rule(.r77, .m6))
+  @Test("unread data is left alone and reported again", .rule(.r77, .m6))
   func payload() throws {
     let pipe = try RawPipe()
     let bytes = [UInt8](1...20)
@@ -36,7 +36,7 @@ struct DescriptorTests {
     #expect(pipe.read(100) == bytes)
   }
 
-  @Test("the count of a counter is not touched", .rule(.r77, .m6))
+  @Test("a counter's value is left alone", .rule(.r77, .m6))
   func counter() throws {
     let counter = try WakeDescriptor()
     for _ in 0..<3 { counter.wake() }
@@ -208,7 +208,7 @@ struct DescriptorTests {
   }
 
   @Test(
-    "a source that leaves while its handler is called lives until that has returned", .rule(.r74, .r108),
+    "a source that leaves during its handler's call lives until the call returns", .rule(.r74, .r108),
     arguments: [false, true])
   func leavesWhileCalled(inNestedRun: Bool) throws {
     let pipes = [try RawPipe(), try RawPipe()]

@@ -187,7 +187,7 @@ struct DescriptorTurnTests {
     #expect(log == (returnsAfterSource ? "a b a b" : "a b a b a b a b"))
   }
 
-  @Test("timers that are always due, a descriptor that is always ready and a port take turns", .rule(.r11, .m19))
+  @Test("timers that are always due, an always ready descriptor and a port take turns", .rule(.r11, .m19))
   func classes() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { time, loop, log in
@@ -278,7 +278,7 @@ struct DescriptorTurnTests {
     #expect(log == "B D B B D B stopped")
   }
 
-  @Test("a wake-up takes no turn from a ready descriptor", .rule(.r48, .m19))
+  @Test("a wake-up does not cost a ready descriptor its turn", .rule(.r48, .m19))
   func wakeUps() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in

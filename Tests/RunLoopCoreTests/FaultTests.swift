@@ -222,7 +222,7 @@
     }
 
     @Test(
-      "a set that must be made anew and cannot be is made later", .rule(.m7),
+      "an epoll set that cannot be recreated at first is recreated later", .rule(.m7),
       arguments: [SystemCall.epollCreate, .epollControl])
     func remake(call: SystemCall) throws {
       let pipes = [try RawPipe(), try RawPipe()]
@@ -257,7 +257,7 @@
   @Suite("Waits that the kernel ends early", .timeLimit(.minutes(20)))
   struct EarlyWaitTests {
     @Test(
-      "a wait in an epoll set that ends early costs no pass and no call-out", .rule(.r2, .m20),
+      "an epoll wait that ends early costs no pass and no call-out", .rule(.r2, .m20),
       arguments: [FaultPlan.Fault.fails(EINTR), .answers(0)])
     func epoll(fault: FaultPlan.Fault) throws {
       let pipe = try RawPipe()
@@ -276,7 +276,7 @@
       #expect(log == "E BT BS BW AW D X stopped true")
     }
 
-    @Test("a wait in an epoll set that ends early goes on until the date of a timer", .rule(.r2, .m20))
+    @Test("an epoll wait that ends early continues until a timer's date", .rule(.r2, .m20))
     func epollWithTimer() throws {
       let pipe = try RawPipe()
       let log = onNewThread {
@@ -295,7 +295,7 @@
     }
 
     @Test(
-      "a sleep on a futex that ends early costs no pass", .rule(.r2, .m20),
+      "a futex sleep that ends early costs no pass", .rule(.r2, .m20),
       arguments: [FaultPlan.Fault.answers(0), .fails(EINTR), .fails(EAGAIN), .fails(ETIMEDOUT)])
     func futex(fault: FaultPlan.Fault) {
       let log = onNewThread {
@@ -316,7 +316,7 @@
       #expect(log == "E BT BS BW AW X stopped true 5")
     }
 
-    @Test("a sleep on a futex that ends early goes on until the date of a timer", .rule(.r2, .m20))
+    @Test("a futex sleep that ends early continues until a timer's date", .rule(.r2, .m20))
     func futexWithTimer() {
       let log = onNewThread {
         let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
@@ -394,7 +394,7 @@
       }
     }
 
-    @Test("a wait without end has none in milliseconds either, and is woken", .rule(.r2, .r45))
+    @Test("an unlimited wait is unlimited in milliseconds too, and can be woken", .rule(.r2, .r45))
     func endless() async {
       await #expect(processExitsWith: .success) {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)

@@ -158,7 +158,7 @@ struct ForkTests {
     }
   }
 
-  @Test("a child that returns into its parent's run is stopped before it calls anything out", .rule(.m17))
+  @Test("a child that returns into its parent's run is stopped before any call-out", .rule(.m17))
   func goesOn() async {
     await #expect(processExitsWith: .success) {
       let child = Box<pid_t?>(nil)
@@ -179,7 +179,7 @@ struct ForkTests {
     }
   }
 
-  @Test("a loop goes on after a fork, whatever the child does with what both have open", .rule(.m17))
+  @Test("a loop continues after a fork, whatever the child does with shared open files", .rule(.m17))
   func parentGoesOn() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -208,7 +208,7 @@ struct ForkTests {
     }
   }
 
-  @Test("a loop that sleeps in another thread while its process forks is woken as ever", .rule(.m17))
+  @Test("a loop that sleeps in another thread during a fork is woken as usual", .rule(.m17))
   func sleeperGoesOn() async {
     await #expect(processExitsWith: .success) {
       let pipe = try RawPipe()
@@ -231,7 +231,7 @@ struct ForkTests {
     }
   }
 
-  @Test("a child can make its loop though threads of its parent were making theirs when it was forked", .rule(.m17))
+  @Test("a child can create its loop even if its parent's threads were creating theirs at the fork", .rule(.m17))
   func underFire() async {
     await #expect(processExitsWith: .success) {
       @Sendable func runBlock() -> Int32 {
@@ -254,7 +254,7 @@ struct ForkTests {
     }
   }
 
-  @Test("the main loop of a child does not wait for the main dispatch queue", .rule(.r110, .m17))
+  @Test("a child's main loop does not wait for the main dispatch queue", .rule(.r110, .m17))
   func mainQueue() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main

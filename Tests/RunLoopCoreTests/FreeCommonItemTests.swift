@@ -69,7 +69,7 @@ struct FreeCommonItemTests {
     #expect(log == "true 0 1 false true 0")
   }
 
-  @Test("enter a mode that becomes common, and are common again", .rule(.r103), arguments: Kind.allCases)
+  @Test("free items enter a mode that becomes common, and are common again", .rule(.r103), arguments: Kind.allCases)
   func comeBack(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)
@@ -93,7 +93,7 @@ struct FreeCommonItemTests {
     #expect(log == "true false true")
   }
 
-  @Test("leave the common items when they are invalidated", .rule(.r106, .m9), arguments: Kind.allCases)
+  @Test("free items leave the common items when invalidated", .rule(.r106, .m9), arguments: Kind.allCases)
   func invalidated(kind: Kind) {
     let log = record(observing: nil) { _, loop, log in
       let item = freed(kind, loop, log)

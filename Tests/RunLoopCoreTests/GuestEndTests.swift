@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("The end of a guest", .timeLimit(.minutes(20)))
 struct GuestEndTests {
-  @Test("a guest ends with its thread, without a call-out, whoever keeps it", .rule(.r115, .m28))
+  @Test("a guest ends with its thread, without a call-out, even if it is retained", .rule(.r115, .m28))
   func threadEnds() {
     let kept = Box<RunLoop.Guest?>(nil)
     let log = record { _, loop, log in
@@ -54,7 +54,7 @@ struct GuestEndTests {
     #expect(kept.value != nil && kept.value?.object == nil)
   }
 
-  @Test("no descriptor is left open, whichever way guests end", .rule(.r114, .m28))
+  @Test("guests leave no descriptor open, whichever way they end", .rule(.r114, .m28))
   func descriptors() async {
     await #expect(processExitsWith: .success) {
       func live() {
@@ -86,7 +86,7 @@ struct GuestEndTests {
 
   #if DEBUG
     @Test(
-      "a guest that cannot have its descriptors is not made", .rule(.r114, .m7, .m28),
+      "a guest is not created if its descriptors cannot be", .rule(.r114, .m7, .m28),
       arguments: [
         (SystemCall.epollCreate, 0), (.eventCreate, 0), (.timerCreate, 0), (.epollControl, 0), (.epollControl, 1),
       ])
@@ -107,7 +107,7 @@ struct GuestEndTests {
     }
 
     @Test(
-      "descriptors and dates that a guest cannot watch are asked for in every turn", .rule(.m7, .m28),
+      "descriptors and dates that a guest cannot watch are checked in every turn", .rule(.m7, .m28),
       arguments: [SystemCall.epollControl, .timerSet])
     func watchFault(call: SystemCall) throws {
       let pipe = try RawPipe()

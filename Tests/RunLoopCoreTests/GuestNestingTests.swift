@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("A guest, runs and other guests", .timeLimit(.minutes(20)))
 struct GuestNestingTests {
-  @Test("the host's call-outs may run the loop; what they leave has its turn", .rule(.r108, .m2, .m28))
+  @Test("the host's call-outs may run the loop, and whatever they leave is served later", .rule(.r108, .m2, .m28))
   func runByHost() {
     let log = host { time, loop, guest, log in
       loop.keepAlive()
@@ -165,7 +165,7 @@ struct GuestNestingTests {
         + "| AW BT BS T BW finished X")
   }
 
-  @Test("a guest that ends in a call-out of the loop ends when the call-outs are over", .rule(.m28))
+  @Test("a guest that ends in a call-out of its loop ends once the call-outs are over", .rule(.m28))
   func invalidatedInCallOut() {
     let log = record { _, loop, log in
       do {
@@ -189,7 +189,7 @@ struct GuestNestingTests {
   }
 
   @Test(
-    "a guest that ends before its wait does not sleep, and one that ends in a run by the host ends after it",
+    "a guest that ends before its wait does not sleep, and one that ends in the host's run ends after it",
     .rule(.m28))
   func invalidatedElsewhere() {
     let log = record { _, loop, log in
@@ -217,7 +217,7 @@ struct GuestNestingTests {
       log == "| E BT BS BW X finished false false | E BT BS BW finished [ E BT BS true X X timedOut ] false true false")
   }
 
-  @Test("a guest that is left in a call-out stops the process with a message", .rule(.m28))
+  @Test("abandoning a guest in a call-out stops the process with a message", .rule(.m28))
   func left() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in

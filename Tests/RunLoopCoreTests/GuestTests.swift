@@ -22,7 +22,7 @@ struct GuestTests {
     #expect(log == "| E BT BS BW timedOut | AW BT BS T BW finished | AW BT BS B BW finished X")
   }
 
-  @Test("the mode is the current one between the turns, and the loop waits then, but not before the first", .rule(.m28))
+  @Test("the mode is current between turns, when the loop waits, but not before the first turn", .rule(.m28))
   func state() {
     let log = host { _, loop, guest, log in
       loop.perform { log.write("\(loop.isWaiting)") }
@@ -35,7 +35,7 @@ struct GuestTests {
     #expect(log == "false | E BT BS false BW finished true true X false true")
   }
 
-  @Test("a turn performs one source, and leaves the others and the host their turns", .rule(.r8, .r9, .m28))
+  @Test("a turn performs one source, and leaves turns for the others and for the host", .rule(.r8, .r9, .m28))
   func oneSource() {
     let log = host { _, loop, guest, log in
       loop.signalled { log.write("a") }
@@ -62,7 +62,7 @@ struct GuestTests {
       log == "| E BT BS S1 BW handledSource | AW BT BS S1 BW handledSource | timedOut | AW BT BS T BW timedOut X")
   }
 
-  @Test("a part of a frame ends with the call-out in which its time is over, and what is left keeps its order")
+  @Test("a time slice ends with the call-out that exceeds it, and the remaining work keeps its order")
   func budget() {
     let log = host { time, loop, guest, log in
       for number in 1...6 {
@@ -83,7 +83,7 @@ struct GuestTests {
       log == "E BT BS 1 2 3 BW | false 4 AW BT BS 4 5 6 BW | false 1 AW BT BS posted BW | true 0 | true 0 quiet X")
   }
 
-  @Test("what a part of a frame leaves stands behind what was posted before the run around it")
+  @Test("work left over by a time slice comes after earlier posts of the run around it")
   func budgetInBlock() {
     let log = host { time, loop, guest, log in
       loop.perform(inModes: ["modal"]) { log.write("old") }
@@ -108,7 +108,7 @@ struct GuestTests {
     #expect(log == "E BT BS 1 2 3 BW old X")
   }
 
-  @Test("a run nested in a part of a frame is not cut short by it, and neither is the next service")
+  @Test("a run nested in a time slice is not cut short by it, and neither is the next service")
   func budgetAndNestedRun() {
     let log = host { time, loop, guest, log in
       loop.perform {
@@ -189,7 +189,7 @@ struct GuestTests {
       log == "| E BT BS BW finished true | timedOut | finished | timedOut | AW BT BS T BW finished X")
   }
 
-  @Test("a wake-up is one pass: before the wait, after it, and by an observer", .rule(.r48, .m2, .m20, .m28))
+  @Test("a wake-up is one pass, whether before the wait, after it, or by an observer", .rule(.r48, .m2, .m20, .m28))
   func wakeUps() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -212,7 +212,7 @@ struct GuestTests {
         + "| BT BS BW timedOut readable | AW BT BS BW timedOut quiet X")
   }
 
-  @Test("what is posted by an observer before the wait has its turn at once", .rule(.m2, .m28))
+  @Test("work posted by an observer before the wait is served at once", .rule(.m2, .m28))
   func postedBeforeWait() {
     let log = host { _, loop, guest, log in
       loop.once(.beforeWaiting) { loop.perform { log.write("B") } }
@@ -248,7 +248,7 @@ struct GuestTests {
         + "| AW BT BS T40 BW finished X")
   }
 
-  @Test("the time that is left is rounded up to milliseconds", .rule(.m28))
+  @Test("the remaining time is rounded up to milliseconds", .rule(.m28))
   func timeouts() {
     let log = host { time, loop, guest, log in
       log.write("\(guest.timeoutMilliseconds)")

@@ -96,7 +96,7 @@ struct GuestWakeTests {
     return log.hasSuffix(" X") ? String(log.dropLast(2)) : log
   }
 
-  @Test("a descriptor of the mode that is ready, as long as it is", .rule(.r77, .m6, .m28))
+  @Test("a guest's descriptor is readable as long as a descriptor of the mode is ready", .rule(.r77, .m6, .m28))
   func descriptor() throws {
     let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
@@ -122,7 +122,7 @@ struct GuestWakeTests {
         + "| AW BT BS D[2] BW handledSource quiet | finished quiet | AW BT BS E[3] BW handledSource X")
   }
 
-  @Test("a host that watches by the edge, in a set of its own, is notified of each reason", .rule(.m28))
+  @Test("a host with its own edge-triggered set is notified of each reason", .rule(.m28))
   func byTheEdge() throws {
     let pipe = try RawPipe()
     let log = host { _, loop, guest, log in

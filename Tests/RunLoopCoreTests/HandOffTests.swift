@@ -138,7 +138,7 @@ struct HandOffTests {
     #expect(log == "1 2 handledSource S0 handledSource timedOut")
   }
 
-  @Test("blocks and jobs come before the work that was handed over, whichever was posted first", .rule(.m34, .r6))
+  @Test("blocks and jobs precede handed-over work, whichever was posted first", .rule(.m34, .r6))
   func notInOrderWithBlocks() {
     let log = record(observing: nil) { _, loop, log in
       loop.handOff("1", log)
@@ -148,7 +148,7 @@ struct HandOffTests {
     #expect(log == "B 1 timedOut")
   }
 
-  @Test("a hand-off wakes a sleeping loop, and makes no descriptor", .rule(.m34, .r54, .m3))
+  @Test("a hand-off wakes a sleeping loop, and creates no descriptor", .rule(.m34, .r54, .m3))
   func wakes() {
     let running = RunningLoop { loop, log in
       loop.observe(log)

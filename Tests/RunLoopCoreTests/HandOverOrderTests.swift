@@ -84,7 +84,7 @@ struct HandOverOrderTests {
     #expect(trace(of: actions, isWatching: false) == trace(of: actions))
   }
 
-  @Test("a bare wake-up, and a post for another mode, leave the order as it is", .rule(.m19))
+  @Test("a bare wake-up, and a post for another mode, do not change the order", .rule(.m19))
   func unknownCause() {
     #expect(trace(of: "WD") == "E BT BS BW AW D BT BS BW AW X timedOut")
     #expect(trace(of: "WP") == "E BT BS BW AW P BT BS BW AW X timedOut")
@@ -101,7 +101,7 @@ struct HandOverOrderTests {
   }
 
   @Test(
-    "serving is put off once for a signal that is gone when its turn comes, and not again in the pass after",
+    "serving is delayed once for a signal that is gone at its turn, but not again in the next pass",
     .rule(.m19))
   func neverTwice() {
     let log = record { time, loop, log in

@@ -88,7 +88,7 @@ struct HostTests {
   }
 
   #if DEBUG
-    @Test("a host that needs descriptors is not made without them, and is made when there are some", .rule(.r114, .m7))
+    @Test("a host that needs descriptors is created only when they are available", .rule(.r114, .m7))
     func descriptorsForHost() {
       let log = onNewThread {
         let (log, plan, loop) = (Log(), FaultPlan(), RunLoop.current)
@@ -127,7 +127,7 @@ struct HostTests {
     #expect(log == "timedOut finished woken finished")
   }
 
-  @Test("what is kept alive by the host alone sleeps until its end", .rule(.r5, .m3))
+  @Test("a loop kept alive only by its host sleeps until its end", .rule(.r5, .m3))
   func keptAliveByHost() {
     let log = hosted { loop, host, log in
       host.isAlive = true
@@ -138,7 +138,7 @@ struct HostTests {
     #expect(log == "asleep stopped finished")
   }
 
-  @Test("an item that is added and leaves while the host is asked changes nothing", .rule(.r5, .m3))
+  @Test("an item added and removed while the host is asked changes nothing", .rule(.r5, .m3))
   func itemComesAndGoesWhileAsked() {
     let log = hosted { loop, host, log in
       host.isAlive = true

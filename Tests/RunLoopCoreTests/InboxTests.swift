@@ -28,7 +28,7 @@ struct InboxTests {
     }
   }
 
-  @Test("a closed inbox takes nothing more, and gives what it has", .rule(.m21))
+  @Test("a closed inbox accepts nothing more, and hands out its contents", .rule(.m21))
   func closed() {
     let inbox = Inbox()
     let reader = Reader()

@@ -85,7 +85,7 @@ struct LookPolicyTests {
     #expect(LookPolicyTests.length(after: waits) == microseconds, "\(name)")
   }
 
-  @Test("a look lasts no longer than is allowed, nor beyond the next date")
+  @Test("a spin lasts no longer than allowed, and no longer than until the next date")
   func bounds() {
     let waits = LookPolicyTests.times(8, .woken(2, latency: 100))
     #expect(LookPolicyTests.length(after: waits) == 50)
@@ -95,7 +95,7 @@ struct LookPolicyTests {
     #expect(LookPolicyTests.length(after: waits, deadline: Tick(nanoseconds: -5)) == 0)
   }
 
-  @Test("looks in vain, one after the other, are ever rarer, and one that finds something takes a step back")
+  @Test("consecutive spins in vain become rarer, and a successful one reverses a step")
   func backOff() {
     var policy = LookPolicy()
     _ = LookPolicyTests.length(after: LookPolicyTests.times(8, .woken(5, latency: 20)), &policy)
@@ -118,7 +118,7 @@ struct LookPolicyTests {
     #expect(waitsUntilLook() == 512)
   }
 
-  @Test("a look that has lost its processor is the last for a second")
+  @Test("a spin that lost its processor is the last for a second")
   func lostProcessor() {
     var policy = LookPolicy()
     let waits = LookPolicyTests.times(8, .woken(5, latency: 20))
@@ -245,7 +245,7 @@ struct ProcessorQuotaTests {
     #expect(ProcessorQuota.processorsAllowed { files[$0] } == processors, "\(name)")
   }
 
-  @Test("allows as many threads as there are processors and time for, and one at least", arguments: 0..<table.count)
+  @Test("the policy allows threads up to the processors and time, and at least one", arguments: 0..<table.count)
   func threads(row: Int) {
     let (name, files, processors) = ProcessorQuotaTests.table[row]
     let allowed = processors.map { Int($0.rounded(.up)) } ?? .max

@@ -86,7 +86,7 @@ struct LookingTests {
     #expect(thread.result() > 0)
   }
 
-  @Test("a loop that looks is waiting, and one that has looked in vain sleeps", .rule(.r33))
+  @Test("a spinning loop counts as waiting, and sleeps after a spin in vain", .rule(.r33))
   func isWaiting() {
     let (loop, thread) = LookingTests.startEagerLoop()
     waitUntil { loop.isWaiting && loop.statistics.lookCount > 0 }
@@ -96,7 +96,7 @@ struct LookingTests {
     #expect(thread.result() > 0)
   }
 
-  @Test("a descriptor that becomes ready reaches a loop that looks, and one that sleeps behind its look", .rule(.m6))
+  @Test("a descriptor that becomes ready reaches a loop that spins or that sleeps afterwards", .rule(.m6))
   func descriptors() throws {
     let pipe = try RawPipe()
     let reads = Counter()
@@ -109,7 +109,7 @@ struct LookingTests {
     #expect(thread.result() > 0)
   }
 
-  @Test("a loop on virtual time never looks")
+  @Test("a loop on virtual time never spins")
   func virtual() {
     onVirtualTime { _, loop in
       loop.looker = LookingTests.eager
@@ -119,7 +119,7 @@ struct LookingTests {
     }
   }
 
-  @Test("of many threads that wait for one word, each is let go, whether it looks or sleeps")
+  @Test("of many threads waiting for one word, each is released, whether it spins or sleeps")
   func awaitedWord() {
     final class Shared: Sendable { let word = AwaitedWord(0) }
     for turn in 0..<200 {

@@ -43,7 +43,7 @@ struct ModeCallsTests {
   func table(history: String, begun: String) { #expect(play(history).log == begun) }
 
   @Test(
-    "every history of nine events has its calls in turn, and in the end as many cancels as schedules", .rule(.r72, .r73)
+    "every history of nine events has its calls in turn, and ends with as many cancels as schedules", .rule(.r72, .r73)
   )
   func everyHistory() {
     var histories = 0

@@ -54,7 +54,7 @@ struct ModeTests {
     #expect(modes == [.default, "source", "timer", "observer", "port", "block 1", "block 2", "stop"])
   }
 
-  @Test("asking, removing, running and making common make no mode", .rule(.r22))
+  @Test("queries, removals, runs and making a mode common do not create a mode", .rule(.r22))
   func notMade() {
     let modes = onVirtualTime { _, loop in
       let source = RunLoop.Source {}
@@ -68,7 +68,7 @@ struct ModeTests {
     #expect(modes == [.default])
   }
 
-  @Test("a common mode is made by the first common item", .rule(.r22, .r101))
+  @Test("the first common item creates a common mode", .rule(.r22, .r101))
   func madeByCommonItem() {
     let modes = onVirtualTime { _, loop in
       try? loop.addCommonMode("a")

@@ -7,7 +7,7 @@ import TestSupport
 
 @Suite("The queue that moves its elements")
 struct MoveQueueTests {
-  @Test("against an array: random appends, takes, moves and trims; no element is kept or lost", arguments: 1...6)
+  @Test("a queue agrees with an array under random changes, and keeps all elements", arguments: 1...6)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let counter = Counter()

@@ -52,7 +52,7 @@ import Testing
   }
 
   // The argument is the result of the call on file systems without unnamed files.
-  @Test("a file has its name when it is whole, for its user alone", arguments: [nil, EOPNOTSUPP, EISDIR])
+  @Test("a file gets its name once it is complete, readable only by its user", arguments: [nil, EOPNOTSUPP, EISDIR])
   func whole(failure number: Int32?) throws {
     try inScratch { directory in
       let path = directory + "/file"
@@ -131,7 +131,7 @@ import Testing
 
 /// The environment, restricted to trusted values.
 @Suite struct EnvironmentTests {
-  @Test("an empty directory of PATH is not the working directory")
+  @Test("an empty directory in PATH does not mean the working directory")
   func path() async {
     await #expect(processExitsWith: .success) {
       setenv("PATH", ":/a::/b/:", 1)

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("A port that becomes invalid", .timeLimit(.minutes(20)))
 struct PortInvalidationTests {
-  @Test("a sender that waits for room gets an error when the port ends", .rule(.m14))
+  @Test("a sender waiting for room gets an error when the port ends", .rule(.m14))
   func invalidatedUnderSender() {
     let port = Port(queueLimit: 1) { _, _ in }
     port.post(1)
@@ -18,7 +18,7 @@ struct PortInvalidationTests {
   }
 
   @Test(
-    "invalidate takes a port out of its modes, drops its messages, releases its handler and wakes nobody",
+    "invalidating a port removes it from its modes, drops its messages, releases its handler and wakes nobody",
     .rule(.r74, .r28c, .m21, .m22))
   func invalidate() {
     let log = onVirtualTime { time, loop in
@@ -38,7 +38,7 @@ struct PortInvalidationTests {
   }
 
   @Test(
-    "a port that is invalidated by its own message keeps its handler until it has returned, and drops the rest",
+    "a port invalidated by its own message keeps its handler until it returns, and drops the rest",
     .rule(.m22))
   func invalidateInside() {
     let log = onVirtualTime { _, loop in
@@ -61,7 +61,7 @@ struct PortInvalidationTests {
     #expect(log == "P1 end released finished")
   }
 
-  @Test("every sender that waits for room gets an error when the port ends", .rule(.m14))
+  @Test("all senders waiting for room get an error when the port ends", .rule(.m14))
   func manyUnderSenders() {
     let port = Port(queueLimit: 1) { _, _ in }
     port.post(1)
@@ -71,7 +71,7 @@ struct PortInvalidationTests {
   }
 
   @Test(
-    "messages that wait are dropped, counted and released under no lock, before anybody is notified", .rule(.m10, .m14))
+    "waiting messages are dropped, counted and released without a lock, before any notification", .rule(.m10, .m14))
   func dropped() {
     let log = Log()
     let port = TellingPort(log)
@@ -85,7 +85,7 @@ struct PortInvalidationTests {
   }
 
   @Test(
-    "a subclass is notified once, on the invalidating thread, outside every mode and lock, and then the observers",
+    "a subclass is notified once on the invalidating thread, outside modes and locks, before observers",
     .rule(.m10))
   func told() {
     let log = onVirtualTime { _, loop in
@@ -114,7 +114,7 @@ struct PortInvalidationTests {
     #expect(log.text == "told")
   }
 
-  @Test("an observer is released when it was notified, when it is cancelled, and with the port", .rule(.m22))
+  @Test("an observer is released after its notification, on its cancellation, and with the port", .rule(.m22))
   func observersReleased() {
     let log = Log()
     func observer(_ name: String, of port: Port) -> Port.InvalidationObserver {
@@ -153,7 +153,7 @@ struct PortInvalidationTests {
     #expect(log.text == "first third")
   }
 
-  @Test("of a race between senders, observers and the end, everybody hears", .rule(.m2, .m14))
+  @Test("in a race of senders, observers and the end, all are notified", .rule(.m2, .m14))
   func race() {
     for _ in 0..<50 {
       let told = Log()

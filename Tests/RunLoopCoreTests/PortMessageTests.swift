@@ -8,13 +8,13 @@ import TestSupport
 
 @Suite("The messages of a port", .timeLimit(.minutes(20)))
 struct PortMessageTests {
-  @Test("a message carries its number and its parts, and waits for a loop", .rule(.m6))
+  @Test("a message carries its number and parts, and waits for a loop", .rule(.m6))
   func content() {
     let log = received(Port.Message(id: 7, components: [[1, 2], [], [3]]))
     #expect(log == "7 [1, 2] [] [3] no reply port")
   }
 
-  @Test("the parts may be bytes, ports, and whatever may cross threads")
+  @Test("message parts may be bytes, ports, and anything that may cross threads")
   func parts() {
     let carried = Port()
     let message = Port.Message(id: 1, components: [.bytes([9]), .port(carried), .value("text"), .value(carried)])

@@ -69,7 +69,7 @@ struct PortPlaceTests {
     #expect(received == Array(repeating: 1, count: 200))
   }
 
-  @Test("the first loop to look takes the message; the other sleeps on without a pass", .rule(.r71, .m20))
+  @Test("the first loop to check takes the message, and the other sleeps on without a pass", .rule(.r71, .m20))
   func sleepsOn() {
     let log = onVirtualTime { time, loop in
       let other = RunLoop(threadID: 0, waiter: time)

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Subclasses of Port", .timeLimit(.minutes(20)))
 struct PortSubclassTests {
-  @Test("a subclass receives its messages")
+  @Test("a port subclass receives its messages")
   func subclassReceives() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -21,7 +21,7 @@ struct PortSubclassTests {
     #expect(log == "received3")
   }
 
-  @Test("a subclass may bring its own source instead of itself")
+  @Test("a port subclass may provide its own source instead of itself")
   func subclassSource() {
     let log = onVirtualTime { _, loop in
       let log = Log()

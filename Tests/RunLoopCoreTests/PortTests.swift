@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Ports", .timeLimit(.minutes(20)))
 struct PortTests {
-  @Test("a port keeps a loop alive, message or none", .rule(.r25))
+  @Test("a port keeps a loop alive, with or without messages", .rule(.r25))
   func keepsAlive() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -77,7 +77,7 @@ struct PortTests {
     #expect(log == "T P T P T stopped")
   }
 
-  @Test("ports are equal to themselves only")
+  @Test("a port is equal only to itself")
   func identity() {
     let ports = [Port(), Port()]
     #expect(Set(ports).count == 2)

@@ -18,7 +18,7 @@
       return [plan.counts[.futexWake] ?? 0, plan.counts[.eventWrite] ?? 0]
     }
 
-    @Test("a message to a loop that sleeps makes one wake call, however many follow", .rule(.m3))
+    @Test("a message to a sleeping loop makes one wake call, however many follow", .rule(.m3))
     func asleep() throws {
       let pipe = try RawPipe()
       for watches in [false, true] {
@@ -58,7 +58,7 @@
       #expect(calls == [0, 0])
     }
 
-    @Test("a receiver calls nobody when no sender waits for room", .rule(.m3))
+    @Test("a receiver makes no wake call if no sender waits for room", .rule(.m3))
     func receiver() {
       let calls = onVirtualTime { _, loop in
         let port = Port { _, _ in }

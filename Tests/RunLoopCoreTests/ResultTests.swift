@@ -29,7 +29,7 @@ extension RunLoop: Posting {}
 
 @Suite("Calls that return nothing, or a Bool where one is expected", .timeLimit(.minutes(20)))
 struct ResultTests {
-  @Test("a loop that has ended rejects and counts a call without a result as it does one with a result", .rule(.m21))
+  @Test("an ended loop rejects and counts calls without a result like those with a result", .rule(.m21))
   func rejects() {
     let loop = onNewThread { RunLoop.current }
     let (timer, port) = (Timer(timeInterval: 1, repeats: true) { _ in }, Port { _, _ in })

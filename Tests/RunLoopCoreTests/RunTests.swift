@@ -174,7 +174,7 @@ struct RunTests {
     #expect(log == "finished")
   }
 
-  @Test("call-outs find their loop to be the current one", .rule(.r18))
+  @Test("call-outs see their loop as the current one", .rule(.r18))
   func current() {
     let isCurrent = onVirtualTime { _, loop in
       let found = Box<RunLoop?>(nil)

@@ -8,7 +8,7 @@ struct SignalInterleavingTests {
   private static let scripts: [[Int]] = [[1], [2], [1, 1], [2, 1], [2, 2]]
   private static let passes: [[Int]] = [[1], [2], [3], [1, 1], [2, 1], [2, 2]]
 
-  @Test("no signal is lost, and none is performed twice", .rule(.r70, .r71), arguments: scripts, passes)
+  @Test("no signal of a source is lost, and none is performed twice", .rule(.r70, .r71), arguments: scripts, passes)
   func correct(signals: [Int], passes: [Int]) {
     let verdict = SignalChecker(variant: .correct, signals: signals, passes: passes).run()
     #expect(verdict.lost == nil)
@@ -17,7 +17,7 @@ struct SignalInterleavingTests {
     #expect(verdict.performed == Set(0...min(signals.reduce(0, +), passes.reduce(0, +))))
   }
 
-  @Test("nor when the source enters a loop's mode meanwhile", .rule(.r70, .r71), arguments: scripts, passes)
+  @Test("no signal is lost or doubled when the source enters a mode", .rule(.r70, .r71), arguments: scripts, passes)
   func correctWhileEntering(signals: [Int], passes: [Int]) {
     let verdict = SignalChecker(variant: .correct, signals: signals, passes: passes, entered: passes.count - 1).run()
     #expect(verdict.lost == nil)

@@ -36,7 +36,7 @@ struct SleeplessTests {
     #expect(SleeplessTests.reports(try #require(result).standardErrorContent) == 2)
   }
 
-  @Test("one that stops in time is not", .rule(.m1))
+  @Test("an observer that stops posting in time is not reported", .rule(.m1))
   func notReported() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       #expect(SleeplessTests.passes(posting: 9_999) == 10_000)

@@ -114,7 +114,7 @@ struct SourceBalanceTests {
   }
 
   @Test(
-    "who takes a source out during its schedule on another thread leaves the cancel to that thread",
+    "removing a source during its schedule on another thread leaves the cancel to that thread",
     .rule(.r72, .r73, .r115),
     arguments: Leaving.allCases)
   func leavesDuringSchedule(leaving: Leaving) {
@@ -181,7 +181,7 @@ struct SourceBalanceTests {
   }
 
   @Test(
-    "threads that add, remove and invalidate at once leave as many cancels as schedules, in turn", .rule(.r72, .r73))
+    "simultaneous adds, removals and invalidations give as many cancels as schedules, in turn", .rule(.r72, .r73))
   func race() {
     for _ in 0..<50 {
       let depth = Box(0)

@@ -26,7 +26,7 @@ struct SourceOrderTests {
     #expect(pass([("b", 1), ("c", .max), ("a", .min)], signals: ["b", "c", "a"]) == "a b c")
   }
 
-  @Test("among equal orders, the one that was signalled first", .rule(.r62))
+  @Test("among sources of equal order, the one signalled first comes first", .rule(.r62))
   func bySignal() {
     #expect(pass([("a", 0), ("b", 0), ("c", 0)], signals: ["c", "a", "b"]) == "c a b")
   }
@@ -36,12 +36,12 @@ struct SourceOrderTests {
     #expect(pass([("a", 0), ("b", 0)], signals: ["a", "b", "a"]) == "a b")
   }
 
-  @Test("order counts before the time of the signal", .rule(.r62))
+  @Test("a source's order counts before the time of its signal", .rule(.r62))
   func orderBeforeSignal() {
     #expect(pass([("a", 1), ("b", 0), ("c", 1), ("d", 0)], signals: ["c", "d", "a", "b"]) == "d b c a")
   }
 
-  @Test("the time of the signal counts also for a source that was in no mode then", .rule(.r62, .r70))
+  @Test("the time of the signal also counts for a source that was in no mode then", .rule(.r62, .r70))
   func signalledBefore() {
     let log = record(observing: nil) { _, loop, log in
       let first = RunLoop.Source { log.write("a") }
@@ -84,7 +84,7 @@ struct SourceOrderTests {
     #expect(log == "a b late a b a")
   }
 
-  @Test("a source whose signal got its number before its last turn was noted still has its turn", .rule(.r9, .m19))
+  @Test("a source signalled before its last turn was recorded still gets its turn", .rule(.r9, .m19))
   func lateNumber() {
     let log = record(observing: nil) { _, loop, log in
       for name in ["a", "b"] {
@@ -130,7 +130,7 @@ struct SourceOrderTests {
     #expect(log == "a b a b timedOut")
   }
 
-  @Test("the order of a source is what it was made with", .rule(.r76))
+  @Test("a source's order is fixed at its creation", .rule(.r76))
   func immutable() {
     #expect(RunLoop.Source(order: -3) {}.order == -3)
   }

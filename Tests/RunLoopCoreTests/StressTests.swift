@@ -13,7 +13,7 @@ import TestSupport
 @Suite("Stress", .timeLimit(.minutes(20)))
 struct StressTests {
   @Test(
-    "of blocks that four threads post, each runs once, and each thread's in its order", .rule(.r53, .r54, .r120, .m3))
+    "of blocks posted by four threads each runs once, in the order of its thread", .rule(.r53, .r54, .r120, .m3))
   func blocks() {
     let count = 1500
     let modes: [[RunLoop.Mode]] = [[.default], [.common], [.default, "A"], ["A", "B", .common]]
@@ -26,7 +26,7 @@ struct StressTests {
     #expect(tally.isInOrder)
   }
 
-  @Test("of signals that four threads give, the last of each is performed", .rule(.r63, .r70, .r120, .m2))
+  @Test("of signals given by four threads, the last one of each source is performed", .rule(.r63, .r70, .r120, .m2))
   func signals() {
     let count = 1500
     let tally = onNewThread {
@@ -88,7 +88,7 @@ struct StressTests {
     #expect(tally.latest == [1, 1, 1, 1])
   }
 
-  @Test("items that four threads add, remove and invalidate leave nothing behind", .rule(.r72, .r73, .r99c, .r120))
+  @Test("items added, removed and invalidated by four threads leave nothing behind", .rule(.r72, .r73, .r99c, .r120))
   func items() {
     let (scheduled, cancelled) = (Counter(), Counter())
     let leftOver = onNewThread {
@@ -142,7 +142,7 @@ struct StressTests {
   }
 
   @Test(
-    "descriptors that four threads take away while the loop serves them are called before, and not kept after",
+    "descriptors that four threads remove while the loop serves them are called before, and not retained after",
     .rule(.r50, .r73, .r120, .m19))
   func descriptors() throws {
     let pipe = try RawPipe()
@@ -176,7 +176,7 @@ struct StressTests {
     #expect(!isLeft)
   }
 
-  @Test("messages of four threads through a narrow port arrive once, and each thread's in its order", .rule(.r120))
+  @Test("messages of four threads through a narrow port arrive once, in the order of each thread", .rule(.r120))
   func messages() {
     let count = 300
     let tally = onNewThread {
@@ -251,7 +251,7 @@ struct StressTests {
   }
 
   @Test(
-    "a loop whose last item goes while it begins to run or sleeps is ended by a stop of its mode, every time",
+    "a stop of its mode ends a loop whose last item leaves as it begins to run or sleeps, every time",
     .rule(.r28c, .r42, .m16))
   func lastItem() {
     let results = onNewThread {
@@ -276,7 +276,7 @@ struct StressTests {
     #expect(results.count == 200 && results.allSatisfy { $0 == .finished || $0 == .stopped })
   }
 
-  @Test("two loops that post to each other hand a ball over and back", .rule(.r113, .m3))
+  @Test("two loops that post to each other pass a ball back and forth", .rule(.r113, .m3))
   func pingPong() {
     let hops = onNewThread {
       let first = RunLoop.current
@@ -311,7 +311,7 @@ struct StressTests {
     }
   }
 
-  @Test("what can be asked of a loop can be asked by any thread while it runs", .rule(.r120))
+  @Test("any thread can query a loop while it runs", .rule(.r120))
   func asking() {
     let tally = hammer { loop, tally, thread in
       let timer = Timer(timeInterval: 0.0001, repeats: true) { _ in }

@@ -29,7 +29,7 @@ struct ThreadEndTests {
   }
 
   @Test(
-    "a loop has not ended before it rejects blocks too: until then they are taken, and dropped",
+    "an ending loop accepts and drops blocks until it rejects them, and only then has ended",
     .rule(.r115, .m14, .m21))
   func endOfBlocks() {
     let log = Log()
@@ -46,7 +46,7 @@ struct ThreadEndTests {
     #expect(log.text == "false true false true false 1")
   }
 
-  @Test("a source stays valid and signalled, and another loop may perform it", .rule(.r116))
+  @Test("at the thread's end a source stays valid and signalled, and another loop may perform it", .rule(.r116))
   func freeSource() {
     let log = Log()
     let source = onNewThread { RunLoop.current.signalled { log.write("S0") } }
@@ -59,7 +59,7 @@ struct ThreadEndTests {
     #expect(result == .timedOut)
   }
 
-  @Test("timers and observers are not called and stay valid, and another loop may have them", .rule(.r116))
+  @Test("at the thread's end timers and observers are not called but stay valid for another loop", .rule(.r116))
   func freeTimersAndObservers() {
     let log = Log()
     let (timer, observer) = onVirtualTime { time, loop in
@@ -81,7 +81,7 @@ struct ThreadEndTests {
     #expect(log.text == "true true E BT BS BW AW T BT BS BW AW X")
   }
 
-  @Test("a port keeps its messages for another loop", .rule(.r116))
+  @Test("at the thread's end a port keeps its messages for another loop", .rule(.r116))
   func freePort() {
     let log = Log()
     let port = onNewThread {
@@ -195,7 +195,7 @@ struct ThreadEndTests {
   }
 
   @Test(
-    "a loop that is kept after its thread rejects all work, counts it, and is otherwise harmless",
+    "a loop retained beyond its thread rejects and counts all work, and is otherwise harmless",
     .rule(.r117, .m21, .m35))
   func survives() {
     let log = Log()
@@ -230,7 +230,7 @@ struct ThreadEndTests {
     #expect(isTaken)
   }
 
-  @Test("it ends the loop also while others keep its items in their loops", .rule(.r115))
+  @Test("a thread's end also ends a loop whose items others keep in their loops", .rule(.r115))
   func sharedItems() {
     let isLeft = onNewThread {
       let loop = RunLoop.current
@@ -245,7 +245,7 @@ struct ThreadEndTests {
     #expect(isLeft)
   }
 
-  @Test("of blocks that others post while it ends, each ran, was dropped or was rejected", .rule(.m14, .m21))
+  @Test("blocks that others post during the end each ran, were dropped or were rejected", .rule(.m14, .m21))
   func race() {
     for _ in 0..<20 {
       let threads = Box<[StartedThread<Int>]>([])

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The timeout of a run", .timeLimit(.minutes(20)))
 struct TimeoutTests {
-  @Test("no time, or less, is one pass without a wait", .rule(.r3, .r12), arguments: [0, -5, -Double.infinity])
+  @Test("a timeout of zero or less is one pass without a wait", .rule(.r3, .r12), arguments: [0, -5, -Double.infinity])
   func noTime(seconds: Double) {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -27,7 +27,7 @@ struct TimeoutTests {
     #expect(log == "E BT BS X timedOut")
   }
 
-  @Test("the shortest time is a wait", .rule(.r3))
+  @Test("the shortest timeout still waits", .rule(.r3))
   func shortestTime() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -76,7 +76,7 @@ struct TimeoutTests {
     #expect(log == "finished")
   }
 
-  @Test("a stop at the entry counts before no time at all", .rule(.r12, .r37))
+  @Test("a stop at the entry counts before a zero timeout", .rule(.r12, .r37))
   func noTimeStoppedAtEntry() {
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -110,7 +110,7 @@ struct TimeoutTests {
     #expect(result == .stopped)
   }
 
-  @Test("sixteen years are counted", .rule(.r13, .r14))
+  @Test("a timeout of sixteen years is counted", .rule(.r13, .r14))
   func longest() {
     let log = record(observing: nil) { time, loop, log in
       loop.keepAlive()
@@ -119,7 +119,7 @@ struct TimeoutTests {
     #expect(log == "timedOut 504911232000")
   }
 
-  @Test("the time counts from the entry of the run", .rule(.r14))
+  @Test("the timeout counts from the run's entry", .rule(.r14))
   func countsFromEntry() {
     let log = record { time, loop, log in
       loop.keepAlive()

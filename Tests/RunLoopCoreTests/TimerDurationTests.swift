@@ -91,7 +91,7 @@ struct TimerDurationTests {
     Duration(attoseconds: .max), Duration(attoseconds: .min),
   ]
 
-  @Test("durations that no clock can count are as long as it can", .rule(.r13, .r95), arguments: extremes)
+  @Test("durations beyond a clock's range are as long as it can count", .rule(.r13, .r95), arguments: extremes)
   func saturating(duration: Duration) {
     let isPast = duration < .zero
     let log = record(observing: nil) { time, loop, log in

@@ -42,7 +42,7 @@ struct TimerFireTests {
     #expect(log == "T true finished false")
   }
 
-  @Test("a loop does not call a timer that fires once while a thread fires it, and lets it go", .rule(.r96))
+  @Test("a loop skips and releases a one-shot timer while a thread fires it", .rule(.r96))
   func loopComesSecond() {
     let log = record(observing: nil) { _, loop, log in
       let hold = Hold()

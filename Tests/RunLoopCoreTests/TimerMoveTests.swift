@@ -41,7 +41,7 @@ struct TimerMoveTests {
     #expect(log == "BT AW T10 reads1 BT AW T10 BT AW T20 BT AW")
   }
 
-  @Test("of a timer that is in no mode it is just noted; of an invalid one it is not", .rule(.r99))
+  @Test("a timer in no mode just records a new date, and an invalid one does not", .rule(.r99))
   func unscheduled() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -150,7 +150,7 @@ struct TimerMoveTests {
     #expect(log == "20 20 T20 120 120")
   }
 
-  @Test("two loops that both want a timer, repeatedly, never both have it", .rule(.r99b))
+  @Test("two loops that repeatedly want a timer never both have it", .rule(.r99b))
   func wanted() {
     let timer = Timer(deadline: SuspendingClock.now.advanced(by: .seconds(3600))) { _ in }
     let threads = (0..<2).map { _ in

@@ -39,7 +39,7 @@ struct TimerOrderTests {
     #expect(log == "2 1 equal early late")
   }
 
-  @Test("a timer that is given a date, be it the same, stands behind all that have it", .rule(.r93))
+  @Test("a timer that is given a date, even the same one, comes after all others with that date", .rule(.r93))
   func movedBehind() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -53,7 +53,7 @@ struct TimerOrderTests {
   }
 
   @Test(
-    "a timer that is given a date in its own call-out stands before those that are given it afterwards",
+    "a timer given a date in its own call-out comes before those given it later",
     .rule(.r93, .r99))
   func turnOfOneBeingCalled() {
     let log = onVirtualTime { time, loop in
@@ -72,7 +72,7 @@ struct TimerOrderTests {
     #expect(log == "A5 A20 B20")
   }
 
-  @Test("of several timers that are being called, the first by date and turn gives the mode's next date", .rule(.r32))
+  @Test("of several timers being called, the first by date and turn is the mode's next date", .rule(.r32))
   func nextDateOfSeveralBeingCalled() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -159,7 +159,7 @@ struct TimerOrderTests {
     #expect(log == "A B finished")
   }
 
-  @Test("of the due timers, one that an earlier one gives a later date fires then", .rule(.r94))
+  @Test("a due timer that an earlier one moves to a later date fires then", .rule(.r94))
   func movedByEarlier() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -193,7 +193,7 @@ struct TimerOrderTests {
     #expect(log == "E BT BS BW AW A5 B20 X")
   }
 
-  @Test("what is due is settled before the first call-out: time that a call-out takes makes nothing due", .rule(.r94))
+  @Test("due timers are fixed before the first call-out, and a call-out's duration makes no others due", .rule(.r94))
   func settledBefore() {
     let log = onVirtualTime { time, loop in
       let log = Log()

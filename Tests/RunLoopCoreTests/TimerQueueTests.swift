@@ -75,7 +75,7 @@ struct TimerQueueTests {
     mode.timers.checkInvariants()
   }
 
-  @Test("a mode holds a timer that is being called as it holds one that waits, and lets both go at its end")
+  @Test("a mode retains a timer during its call like a waiting one, and releases both at its end")
   func references() {
     let timers = {
       let mode = ModeState("references")
@@ -103,7 +103,7 @@ struct TimerQueueTests {
     mode.timers.moveLatest(timer)
   }
 
-  @Test("a loop's timers in several modes keep every heap in order, whatever comes", .rule(.r99b), arguments: 1...6)
+  @Test("a loop's timers in several modes keep every heap in order", .rule(.r99b), arguments: 1...6)
   func loop(seed: UInt64) {
     onVirtualTime { time, loop in
       var random = SplitMix64(seed: seed)
@@ -133,7 +133,7 @@ struct TimerQueueTests {
   }
 
   @Test(
-    "of two threads that move their timers while the loop fires them, every heap keeps its order", .rule(.r99b, .r120),
+    "two threads that move their timers while the loop fires them keep every heap in order", .rule(.r99b, .r120),
     arguments: 1...3)
   func twoProducers(seed: UInt64) {
     let modes: [RunLoop.Mode] = [.default, "A", "B"]
@@ -173,7 +173,7 @@ struct TimerQueueTests {
     }
   }
 
-  @Test("a timer that another thread ends while its call ends is not kept, nor is its loop", .rule(.r104, .r120))
+  @Test("a timer ended by another thread at the end of its call is not retained, nor is its loop", .rule(.r104, .r120))
   func endedFromAfar() {
     let ending = Box<StartedThread<Void>?>(nil)
     let (timer, loop) = onVirtualTime { _, loop in

@@ -115,7 +115,7 @@ struct TimerRepeatTests {
     #expect(log == "20 in 20 after 40")
   }
 
-  @Test("the next date of a phase", .rule(.r97))
+  @Test("the next date of a repeating timer's phase", .rule(.r97))
   func nextOfPhase() {
     func next(_ tick: Int64, _ now: Int64, _ interval: Int64) -> Int64 {
       Tick(nanoseconds: tick).next(after: Tick(nanoseconds: now), every: interval).nanoseconds

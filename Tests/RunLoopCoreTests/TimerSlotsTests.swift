@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The modes and places of a timer")
 struct TimerSlotsTests {
-  @Test("against a dictionary: random modes come and go, and have their places", .rule(.r99b), arguments: 1...6)
+  @Test("timer slots agree with a dictionary when random modes come and go", .rule(.r99b), arguments: 1...6)
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     // A slot does not retain its mode, which lives as long as its loop, which the timer retains.

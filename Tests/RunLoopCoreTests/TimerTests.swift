@@ -114,7 +114,7 @@ struct TimerTests {
     #expect(log == "0.0001 0.0 [100.0, 100.0]")
   }
 
-  @Test("an interval that is not a number is a mistake of the program", .rule(.m12))
+  @Test("a NaN interval is a programming error", .rule(.m12))
   func notANumber() async {
     await #expect(processExitsWith: .failure) {
       _ = Timer(timeInterval: .nan, repeats: false) { _ in }
@@ -346,7 +346,7 @@ struct TimerTests {
   }
 
   @Test(
-    "fire calls the block at once: a repeating timer keeps its date, the other kind ends, an invalid one is silent",
+    "fire calls the block at once; a repeating timer keeps its date, a one-shot ends, an invalid one is silent",
     .rule(.r99c))
   func fireByHand() {
     let log = onVirtualTime { time, loop in

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("The trace hook")
 struct TraceTests {
-  @Test("it gets everything that a run does, in its order", .rule(.r2, .r3))
+  @Test("a trace hook receives everything that a run does, in order", .rule(.r2, .r3))
   func everything() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -31,7 +31,7 @@ struct TraceTests {
         """)
   }
 
-  @Test("an activity comes before its observers, and there without any", .rule(.r3))
+  @Test("a traced activity precedes its observers, and appears without any", .rule(.r3))
   func observers() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -45,7 +45,7 @@ struct TraceTests {
     #expect(log == "E <E> BT BS X <X>")
   }
 
-  @Test("it knows the mode, the depth of nesting and the time", .rule(.r108))
+  @Test("a trace hook knows the mode, nesting depth and time", .rule(.r108))
   func modeDepthAndTime() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -100,7 +100,7 @@ struct TraceTests {
     #expect(log == "BW sleep1 AW | X")
   }
 
-  @Test("what the hook posts when the loop falls asleep is not slept over", .rule(.m3))
+  @Test("work posted by the hook as the loop falls asleep is not missed", .rule(.m3))
   func postAtSleep() {
     let log = onVirtualTime { time, loop in
       let log = Log()

@@ -21,7 +21,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1000")
   }
 
-  @Test("many wake-ups are one", .rule(.r44))
+  @Test("many wake-ups count as one", .rule(.r44))
   func coalesced() {
     let log = record { time, loop, log in
       loop.keepAlive()

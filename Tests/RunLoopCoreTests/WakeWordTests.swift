@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The wake word")
 struct WakeWordTests {
-  @Test("what each event makes of each state that it may meet", .rule(.r46, .r47, .r48, .m2))
+  @Test("each event turns each possible state into the expected one", .rule(.r46, .r47, .r48, .m2))
   func table() {
     for row in transitions {
       let (state, woken) = row.before.applying(row.event)
@@ -54,7 +54,7 @@ struct WakeWordTests {
     return found
   }
 
-  @Test("of many wake-ups and posts, one makes the call that wakes the sleeper", .rule(.r44, .r45))
+  @Test("of many wake-ups and posts, one makes the system call that wakes the sleeper", .rule(.r44, .r45))
   func oneCall() {
     for sleeper in [WakeState.Sleeper.futex, .virtual, .hosted] {
       let asleep = listening.applying(.announceSleep(sleeper)).state
@@ -140,7 +140,7 @@ struct WakeInterleavingTests {
   ]
 
   @Test(
-    "of a loop and two posters, none loses a wake-up or has a pass without a reason", .rule(.r44, .r45, .m2, .m3, .m20),
+    "with a loop and two posters, no wake-up is lost and no pass is unnecessary", .rule(.r44, .r45, .m2, .m3, .m20),
     arguments: scripts, scripts)
   func correct(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
     let verdict = InterleavingChecker(variant: .correct, posters: [first, second]).run()
@@ -152,7 +152,7 @@ struct WakeInterleavingTests {
   }
 
   @Test(
-    "the same for a loop that sleeps in an epoll set", .rule(.r44, .r45, .m2, .m3, .m20), arguments: scripts, scripts)
+    "no wake-up is lost in an epoll set", .rule(.r44, .r45, .m2, .m3, .m20), arguments: scripts, scripts)
   func correctInEpoll(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
     let verdict = InterleavingChecker(variant: .correct, sleeper: .epoll, posters: [first, second]).run()
     #expect(verdict.lost == nil)
@@ -161,7 +161,7 @@ struct WakeInterleavingTests {
   }
 
   @Test(
-    "the same for a loop that another one waits for", .rule(.r44, .r45, .m2, .m3, .m20), arguments: scripts, scripts)
+    "no wake-up is lost with a waiting host", .rule(.r44, .r45, .m2, .m3, .m20), arguments: scripts, scripts)
   func correctHosted(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
     let verdict = InterleavingChecker(variant: .correct, sleeper: .hosted, posters: [first, second]).run()
     #expect(verdict.lost == nil)
@@ -171,7 +171,7 @@ struct WakeInterleavingTests {
   }
 
   @Test(
-    "the same for a loop that looks before it sleeps", .rule(.r33, .r44, .r45, .m2, .m3, .m20), arguments: scripts,
+    "no wake-up is lost with a spin", .rule(.r33, .r44, .r45, .m2, .m3, .m20), arguments: scripts,
     [WakeState.Sleeper.futex, .epoll])
   func correctLooking(script: [InterleavingChecker.Operation], sleeper: WakeState.Sleeper) {
     for second in WakeInterleavingTests.scripts {
@@ -184,7 +184,7 @@ struct WakeInterleavingTests {
     }
   }
 
-  @Test("a loop that has looked and sleeps without asking the word loses a wake-up", .rule(.m2))
+  @Test("a loop that spun and sleeps without checking the word loses a wake-up", .rule(.m2))
   func brokenLooking() throws {
     for sleeper in [WakeState.Sleeper.futex, .epoll] {
       let verdict = InterleavingChecker(
@@ -195,14 +195,14 @@ struct WakeInterleavingTests {
   }
 
   @Test(
-    "the checker finds what a hosted loop loses by a protocol that is wrong", .rule(.m2),
+    "the checker finds what a hosted loop loses under a wrong protocol", .rule(.m2),
     arguments: InterleavingChecker.Variant.ofHosted)
   func brokenHosted(variant: InterleavingChecker.Variant) throws {
     let verdict = InterleavingChecker(variant: variant, sleeper: .hosted, posters: [[.post]]).run()
     #expect(try #require(verdict.lost).last?.isEmpty == false)
   }
 
-  @Test("a gate that did not stay open would lose what comes before the host waits", .rule(.r46, .m2))
+  @Test("a gate that did not stay open would lose wake-ups from before the host's wait", .rule(.r46, .m2))
   func unlatched() throws {
     let verdict = InterleavingChecker(variant: .openUnlatched, sleeper: .hosted, posters: [[.wakeUp]]).run()
     #expect(
@@ -211,7 +211,7 @@ struct WakeInterleavingTests {
       ])
   }
 
-  @Test("of a loop and three posters, none loses a wake-up", .rule(.m2))
+  @Test("with a loop and three posters, no wake-up is lost", .rule(.m2))
   func three() {
     let verdict = InterleavingChecker(variant: .correct, posters: [[.post], [.post, .wakeUp], [.wakeUp]]).run()
     #expect(verdict.lost == nil)
@@ -219,7 +219,7 @@ struct WakeInterleavingTests {
   }
 
   @Test(
-    "an epoll set that is named without a last look at the word loses one", .rule(.m2),
+    "an epoll set named without a last check of the word loses a wake-up", .rule(.m2),
     arguments: [
       [InterleavingChecker.Operation.post], [.wakeUp],
     ])

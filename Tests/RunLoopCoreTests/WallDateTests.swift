@@ -13,7 +13,7 @@ struct WallDateTests {
   /// The wall clock of 2026, and a system that has run for a month.
   private static let offset: Int64 = 800_000_000 * billion + 123_456_789 - 2_592_000 * billion
 
-  @Test("a date is a tick, to the nanosecond that the date can tell", .rule(.r92))
+  @Test("a date converts to a tick, to the nanosecond that the date resolves", .rule(.r92))
   func tick() {
     func nanoseconds(_ date: Double, offset: Int64 = 0) -> Int64 { Tick(wallDate: date, offset: offset).nanoseconds }
     #expect(nanoseconds(0) == 0)
@@ -25,7 +25,7 @@ struct WallDateTests {
     #expect(nanoseconds(9_000_000_000) == 9_000_000_000 * Self.billion)
   }
 
-  @Test("every nanosecond of the first second is its own date and back again", .rule(.r92))
+  @Test("every nanosecond of the first second converts to a date and back", .rule(.r92))
   func exact() {
     for nanoseconds in stride(from: Int64(0), through: Self.billion, by: 999_983) {
       let date = Tick(nanoseconds: nanoseconds).wallDate(offset: 0)
@@ -34,7 +34,7 @@ struct WallDateTests {
     }
   }
 
-  @Test("a tick's date is the nearest that there is, and the date's tick no further away", .rule(.r92))
+  @Test("a tick's date is the nearest one possible, and the date's tick no further away", .rule(.r92))
   func roundTrip() {
     var random = SplitMix64(seed: 7)
     for _ in 0..<10_000 {
@@ -63,7 +63,7 @@ struct WallDateTests {
     #expect(Tick(nanoseconds: .min + 1).wallDate(offset: -2) == -63_114_076_800)
   }
 
-  @Test("what the system's wall clock says is between what the offset says before and after", .rule(.r92))
+  @Test("the system's wall clock lies between the offset's values before and after", .rule(.r92))
   func system() {
     for _ in 0..<100 {
       let waiter = SystemWaiter.shared

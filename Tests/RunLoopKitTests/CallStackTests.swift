@@ -22,14 +22,14 @@ struct CallStackTests {
     #expect(lines.allSatisfy { $0.count == 6 && $0[4] == "+" && Int($0[5]) != nil })
   }
 
-  @Test("a frame of the program has the name of its function, exported or not")
+  @Test("a call stack frame of the program has its function's name, exported or not")
   func names() {
     let symbols = Stack.both().symbols
     #expect(symbols[0].contains("4both"))
     #expect(symbols[1].contains("5names"))
   }
 
-  @Test("a deep stack is reported as far as 128 frames")
+  @Test("a deep call stack is reported up to 128 frames")
   func deep() {
     let symbols = Stack.deep(300)
     #expect(symbols.count == 128)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("File handles that notify on the loop of the thread that asked", .timeLimit(.minutes(20)))
 struct FileHandleTests {
-  @Test("what was read is posted on the thread that asked, in the mode that runs, and ends the run")
+  @Test("read data is posted on the requesting thread in the running mode, and ends the run")
   func read() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -20,7 +20,7 @@ struct FileHandleTests {
     #expect(seen == ["hello in kCFRunLoopDefaultMode"])
   }
 
-  @Test("a loop with nothing else stays alive until it has been notified, and no longer")
+  @Test("a background read keeps its loop alive until it has been notified, and no longer")
   func aliveUntilTold() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -33,7 +33,7 @@ struct FileHandleTests {
     #expect(seen == ["later in kCFRunLoopDefaultMode"])
   }
 
-  @Test("the notification waits for one of its modes")
+  @Test("a read's notification waits for one of its modes")
   func modes() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -50,7 +50,7 @@ struct FileHandleTests {
     #expect(seen == ["hello in second"])
   }
 
-  @Test("a handle is read to its end while the loop does not run")
+  @Test("a file handle is read to its end even while the loop does not run")
   func readToEnd() async throws {
     // More than the pipe holds, so the writer finishes only if the pipe is read.
     let count = 1 << 20
@@ -79,7 +79,7 @@ struct FileHandleTests {
     #expect(seen == [" in kCFRunLoopDefaultMode"])
   }
 
-  @Test("data that were waited for are still there")
+  @Test("data that a handle waited for can still be read")
   func wait() async throws {
     let (seen, rest) = try await valueOnThread {
       let pipe = Pipe()
@@ -93,7 +93,7 @@ struct FileHandleTests {
     #expect(String(decoding: rest, as: UTF8.self) == "hello")
   }
 
-  @Test("an accepted connection is in its notification, and can be used")
+  @Test("the notification contains the accepted connection, which can be used")
   func accept() async throws {
     let greeting = try await valueOnThread {
       let listener = try listen()
@@ -107,7 +107,7 @@ struct FileHandleTests {
     #expect(greeting.map { String(decoding: $0, as: UTF8.self) } == "hello")
   }
 
-  @Test("what cannot be waited for is read at once", arguments: ["/dev/null", #filePath])
+  @Test("a descriptor that cannot be waited for is read at once", arguments: ["/dev/null", #filePath])
   func files(_ path: String) async throws {
     let seen = try await valueOnThread {
       let handle = try #require(FileHandle(forReadingAtPath: path))
@@ -134,7 +134,7 @@ struct FileHandleTests {
   }
 
   @Test(
-    "what is asked of a closed handle is an error",
+    "background requests on a closed handle are errors",
     arguments: [FileHandle.readCompletionNotification, .NSFileHandleDataAvailable])
   func closed(_ name: Notification.Name) async throws {
     let seen = try await valueOnThread {
@@ -152,7 +152,7 @@ struct FileHandleTests {
     #expect(seen.map { $0.hasPrefix("error \(EBADF) ") } == [true])
   }
 
-  @Test("the next activity can begin in the notification of the last")
+  @Test("the next read can begin in the notification of the last one")
   func chain() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -170,7 +170,7 @@ struct FileHandleTests {
     #expect(seen.map { $0.prefix(1) } == ["0", "1", "2"])
   }
 
-  @Test("a handle is let go when the thread that asked ends")
+  @Test("a handle is released when the requesting thread ends")
   func threadEnds() async throws {
     let writing = try await valueOnThread {
       let pipe = Pipe()

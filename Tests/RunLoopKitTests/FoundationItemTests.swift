@@ -7,7 +7,7 @@ import TestSupport
 
 @Suite("Foundation's own timers and ports in our loops", .timeLimit(.minutes(20)))
 struct FoundationItemTests {
-  @Test("a timer of Foundation's fires in a run of our loop, which is finished when it has")
+  @Test("a Foundation timer fires in a run of our loop, and the run then finishes")
   func timer() async throws {
     let log = Log()
     try await valueOnThread {
@@ -23,7 +23,7 @@ struct FoundationItemTests {
     #expect(log.text == "true true")
   }
 
-  @Test("a timer of Foundation's fires in its mode, beside one of ours")
+  @Test("a Foundation timer fires in its mode, next to one of ours")
   func modes() async throws {
     let log = Log()
     try await valueOnThread {
@@ -38,7 +38,7 @@ struct FoundationItemTests {
     #expect(log.text == "ours | theirs")
   }
 
-  @Test("a timer of Foundation's that another thread adds fires on the loop's thread")
+  @Test("a Foundation timer added by another thread fires on the loop's thread")
   func otherThread() async throws {
     let resident = try ResidentThread()
     let isThere = await withCheckedContinuation { continuation in
@@ -54,7 +54,7 @@ struct FoundationItemTests {
     #expect(!resident.runLoop.add(late, forMode: .default))
   }
 
-  @Test("a socket port receives in a run of our loop", arguments: [RunLoop.Mode.default, .common])
+  @Test("a socket port receives messages in a run of our loop", arguments: [RunLoop.Mode.default, .common])
   func socketPort(_ mode: RunLoop.Mode) async throws {
     let seen = try await valueOnThread {
       let port = try #require(SocketPort(tcpPort: 0))
@@ -69,7 +69,7 @@ struct FoundationItemTests {
     #expect(seen == ["twelve bytes and more in kCFRunLoopDefaultMode"])
   }
 
-  @Test("a socket port that schedules itself receives, and no more when it is removed")
+  @Test("a socket port that schedules itself receives until it is removed")
   func schedule() async throws {
     let seen = try await valueOnThread {
       let (loop, mode) = (RunLoop.current, RunLoop.Mode("mine"))

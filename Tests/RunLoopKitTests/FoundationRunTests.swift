@@ -63,7 +63,7 @@ struct FoundationRunTests {
   }
 
   @Test(
-    "a date that has passed is one pass without a wait", .rule(.r12, .r121),
+    "a run before a past date makes one pass without a wait", .rule(.r12, .r121),
     arguments: [-63_114_076_800, 0, 0.007, -Double.infinity])
   func past(seconds: Double) {
     let log = onVirtualTime { time, loop in
@@ -105,7 +105,7 @@ struct FoundationRunTests {
     #expect(log == "true 600000000000 1300000000000")
   }
 
-  @Test("a run until a date returns at once if nothing is there to run", .rule(.r122))
+  @Test("a run until a date returns at once if there is nothing to run", .rule(.r122))
   func untilEmpty() {
     let ended = onVirtualTime { time, loop in
       loop.run(until: .distantFuture)
@@ -117,7 +117,7 @@ struct FoundationRunTests {
   }
 
   @Test(
-    "a run until a date is in the default mode, serves source after source, and ends with the last item", .rule(.r122))
+    "a run until a date uses the default mode, serves all sources, and ends with the last item", .rule(.r122))
   func until() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -175,7 +175,7 @@ struct FoundationRunTests {
     #expect(log == "@20")
   }
 
-  @Test("on the loop of a stopping thread no run makes a pass, and the usual loop around one ends", .rule(.m24))
+  @Test("on a stopping thread's loop no run makes a pass, and the usual loop around runs ends", .rule(.m24))
   func stopping() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -208,7 +208,7 @@ struct FoundationRunTests {
     }
   }
 
-  @Test("the common modes are no mode to run", .rule(.r16, .m11))
+  @Test("the common pseudo-mode cannot be run", .rule(.r16, .m11))
   func commonModes() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -223,7 +223,7 @@ struct FoundationRunTests {
     #expect(log == "false none none 0")
   }
 
-  @Test("a run before a date may be nested in a call-out, and ends by itself", .rule(.r108, .r121))
+  @Test("a run before a date can be nested in a call-out, and ends independently", .rule(.r108, .r121))
   func nested() {
     let log = onVirtualTime { time, loop in
       let log = Log()

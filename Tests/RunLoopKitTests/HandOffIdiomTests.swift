@@ -9,7 +9,7 @@ import TestSupport
 @Suite("The loop of the articles, and what is handed to its thread")
 struct HandOffIdiomTests {
   @Test(
-    "a hand-off ends a run that returns after a source, so that a loop that looks at a flag ends",
+    "a hand-off ends a run that returns after a source, so a loop that checks a flag ends",
     .rule(.m34, .r8, .r121))
   func flag() throws {
     let isDone = Box(false)
@@ -25,7 +25,7 @@ struct HandOffIdiomTests {
   }
 
   @Test(
-    "work that is handed over before the run keeps its mode alive, and so does its source afterwards", .rule(.m34, .r25)
+    "work handed over before a run keeps its mode alive, and so does its source afterwards", .rule(.m34, .r25)
   )
   func beforeTheRun() throws {
     let log = Log()
@@ -42,7 +42,7 @@ struct HandOffIdiomTests {
     #expect(log.text == "1 2 3 true true")
   }
 
-  @Test("a thread that is started by a block waits for its stop", .rule(.m1, .r28a))
+  @Test("a run with only a block waits until it is stopped", .rule(.m1, .r28a))
   func startedByBlock() throws {
     let log = Log()
     let thread = Thread {

@@ -31,7 +31,7 @@ struct LimitDateTests {
     #expect(text == "nil nil future 10 nil 20 future nil 0 1")
   }
 
-  @Test("asking for it makes one pass: what is due fires, and at most one source is performed", .rule(.r9, .r123))
+  @Test("asking for the limit date makes one pass: due timers fire, and at most one source performs", .rule(.r9, .r123))
   func limitDatePasses() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -47,7 +47,7 @@ struct LimitDateTests {
     #expect(log == "B S1 T0 | 10 | S2 | 10 |")
   }
 
-  @Test("asking for it when the last timer is due fires it, and then there is nothing left", .rule(.r123))
+  @Test("asking for the limit date fires a last due timer, and then nothing is left", .rule(.r123))
   func limitDateFiresLast() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -58,7 +58,7 @@ struct LimitDateTests {
     #expect(log == "T nil")
   }
 
-  @Test("the next fire date makes no pass, may be asked by any thread, and may lie in the past", .rule(.r32))
+  @Test("the next fire date makes no pass, can be asked for on any thread, and may be in the past", .rule(.r32))
   func nextFireDate() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -85,7 +85,7 @@ struct LimitDateTests {
     #expect(log == "nil nil 10 10 [10 10] 20 future nil")
   }
 
-  @Test("accepting input is one run, which ends after a source or at the date", .rule(.r123))
+  @Test("accepting input is a single run, which ends after a source or at the date", .rule(.r123))
   func acceptInput() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -106,7 +106,7 @@ struct LimitDateTests {
     #expect(log == "empty@0 T5 S10 @10 @30 S @30")
   }
 
-  @Test("the mode may be spelt as Apple's Foundation has it, as Linux's has it, or as a literal", .rule(.r123))
+  @Test("the mode can be spelt as in Apple's Foundation, as on Linux, or as a literal", .rule(.r123))
   func acceptInputSpellings() {
     let log = onVirtualTime { _, loop in
       let log = Log()

@@ -31,7 +31,7 @@ struct LocalizedErrorTests {
     #expect(!error.localizedDescription.contains("couldn’t be completed"))
   }
 
-  @Test("a system call's error names the call and the reason", .rule(.m21))
+  @Test("a system call error names the call and the reason", .rule(.m21))
   func systemError() throws {
     let source = RunLoop.DescriptorSource(descriptor: -1, events: .readable) { _, _ in }
     let error = #expect(throws: RunLoopError.self) { try RunLoop.current.add(source, forMode: .default) }
@@ -39,7 +39,7 @@ struct LocalizedErrorTests {
     #expect(text == "descriptor -1 cannot be watched: epoll_ctl: Bad file descriptor (9)")
   }
 
-  @Test("the list has a value of every public error type of the modules that the umbrella imports", .rule(.m21))
+  @Test("the list contains a value of every public error type in the umbrella's modules", .rule(.m21))
   func complete() throws {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources")
     var declared: Set<String> = []

@@ -22,7 +22,7 @@ struct NotificationListTests {
       outlet: Self.outlets[Int(sequence % 2)], origin: .unknown)
   }
 
-  @Test("an entry is taken once, by its number and its modes, and its modes are named until then")
+  @Test("an entry is removed once, by number and modes, and keeps the names of its modes until then")
   func takesOnce() {
     var list = NotificationList()
     list.append(entry(3, ["a"]))
@@ -39,7 +39,7 @@ struct NotificationListTests {
     #expect(list.count == 0 && !list.names("a") && !list.isWaiting(for: "a", isCommon: true))
   }
 
-  @Test("it behaves as an array does, whatever comes and goes", arguments: [1, 2, 3, 4] as [UInt64])
+  @Test("a notification list behaves like an array under random changes", arguments: [1, 2, 3, 4] as [UInt64])
   func model(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var list = NotificationList()
@@ -80,7 +80,7 @@ struct NotificationListTests {
     #expect(list.takeAll(.init()).map(\.sequence) == model.map(\.sequence))
   }
 
-  @Test("senders are the same if they are one object, or both nobody")
+  @Test("senders match if they are the same object, or both nil")
   func senders() {
     let (one, other) = (Plain(), NSObject())
     #expect(Sender(one).isSame(as: Sender(one)) && Sender(other).isSame(as: Sender(other)))

@@ -19,7 +19,7 @@ struct NotificationQueueCoalescingTests {
 
   private final class Plain: Sendable {}
 
-  @Test("by name: of several, the last stays, at the end")
+  @Test("coalescing by name keeps the last notification, at the end")
   func byName() {
     let text = posted { rig in
       rig.enqueue("a", from: NSObject(), on: .onName)
@@ -29,7 +29,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "b a")
   }
 
-  @Test("by sender: the same object, whatever the name")
+  @Test("coalescing by sender compares the object, whatever the name")
   func bySender() {
     let text = posted { rig in
       let (one, other) = (NSObject(), NSObject())
@@ -42,7 +42,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "b c e")
   }
 
-  @Test("by both: the same name from the same sender, as the short spelling does")
+  @Test("coalescing by both requires the same name and sender, as does the short spelling")
   func byBoth() {
     let text = posted { rig in
       let (one, other) = (NSObject(), NSObject())
@@ -54,7 +54,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "a b a")
   }
 
-  @Test("by nothing: each is posted")
+  @Test("without coalescing every notification is posted")
   func byNothing() {
     let text = posted { rig in
       rig.enqueue("a")
@@ -64,7 +64,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "a a a")
   }
 
-  @Test("it is the mask of the one that comes that counts")
+  @Test("the coalescing mask of the new notification counts")
   func maskOfTheNew() {
     let text = posted { rig in
       rig.enqueue("a", on: .onName)
@@ -75,7 +75,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "a a")
   }
 
-  @Test("the last one's contents are posted")
+  @Test("the contents of the last coalesced notification are posted")
   func contents() {
     let text = journal { rig in
       rig.keepAlive()
@@ -94,7 +94,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "third timedOut")
   }
 
-  @Test("an object is a sender whether or not it is an NSObject, also in an optional")
+  @Test("any object can be a sender, NSObject or not, also in an optional")
   func plainObjects() {
     let text = posted { rig in
       let sender = Plain()
@@ -106,7 +106,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "c")
   }
 
-  @Test("a value has no identity and is never the same sender")
+  @Test("a value has no identity, and never matches as a sender")
   func values() {
     let text = posted { rig in
       rig.enqueue("a", from: "sender", on: .onSender)
@@ -116,7 +116,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "a b b")
   }
 
-  @Test("one style takes the place of another")
+  @Test("a notification with one posting style can replace one with another")
   func acrossStyles() {
     let text = posted { rig in
       rig.enqueue("a", .whenIdle, on: .onName)
@@ -128,7 +128,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "a b c")
   }
 
-  @Test("one that is posted at once takes the place of queued ones, in whatever mode they wait")
+  @Test("a notification posted at once replaces queued ones, whatever their modes")
   func now() {
     let text = posted { rig in
       rig.enqueue("a")
@@ -140,7 +140,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "a a b")
   }
 
-  @Test("queues of one thread do not coalesce with each other, and post in the order of all")
+  @Test("queues of one thread do not coalesce with each other, and post in their common order")
   func severalQueues() {
     let text = posted { rig in
       let second = NotificationQueue(notificationCenter: rig.center)
@@ -160,7 +160,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "a a other:a b other:idle")
   }
 
-  @Test("what is taken out by name, by sender or by both is not posted; with no criterion nothing is taken out")
+  @Test("notifications dequeued by name, sender or both are not posted; without criteria nothing is dequeued")
   func dequeue() {
     let text = posted { rig in
       let (one, other) = (NSObject(), NSObject())
@@ -177,7 +177,7 @@ struct NotificationQueueCoalescingTests {
     #expect(text == "c")
   }
 
-  @Test("what is taken out is released at once")
+  @Test("a dequeued notification is released at once")
   func released() {
     let text = journal { rig in
       rig.enqueue("a", from: Token(rig.journal, "one"), on: .onName)

@@ -25,7 +25,7 @@ struct NotificationQueueModeTests {
     #expect(text == "default timedOut E BT BS BW soon idle AW X timedOut")
   }
 
-  @Test("no list, and an empty one, are the default mode", arguments: [nil, []] as [[RunLoop.Mode]?])
+  @Test("no mode list and an empty one mean the default mode", arguments: [nil, []] as [[RunLoop.Mode]?])
   func noModes(modes: [RunLoop.Mode]?) {
     let text = journal { rig in
       rig.keepAlive()
@@ -38,7 +38,7 @@ struct NotificationQueueModeTests {
     #expect(text == "timedOut a b timedOut")
   }
 
-  @Test("the common pseudo-mode stands for all common modes, also those that become common later")
+  @Test("the common pseudo-mode includes all common modes, even those that become common later")
   func commonModes() {
     let text = journal { rig in
       for mode: RunLoop.Mode in [.default, "early", "late", "other"] { rig.keepAlive(mode) }
@@ -55,7 +55,7 @@ struct NotificationQueueModeTests {
     #expect(text == "timedOut a timedOut b timedOut c timedOut")
   }
 
-  @Test("one notification may name several modes, also twice, and is posted once")
+  @Test("a notification may name several modes, even twice, and is posted once")
   func severalModes() {
     let text = journal { rig in
       for mode: RunLoop.Mode in [.default, "a", "b"] { rig.keepAlive(mode) }
@@ -66,7 +66,7 @@ struct NotificationQueueModeTests {
     #expect(text == "x timedOut timedOut timedOut timedOut")
   }
 
-  @Test("what waits for another mode keeps no order with what does not, and is posted in its own")
+  @Test("notifications waiting for another mode keep no order with others, and are posted in theirs")
   func orderOfModes() {
     let text = journal { rig in
       rig.keepAlive()
@@ -78,7 +78,7 @@ struct NotificationQueueModeTests {
     #expect(text == "d1 d2 timedOut a1 a2 a3 timedOut")
   }
 
-  @Test("outside every run, one that is to be posted at once is posted, whatever its modes")
+  @Test("outside all runs, a notification to be posted at once is posted whatever its modes")
   func nowOutsideRuns() {
     let text = journal { rig in
       rig.enqueue("a", .now)
@@ -88,7 +88,7 @@ struct NotificationQueueModeTests {
     #expect(text == "a b c")
   }
 
-  @Test("in a run, one that is to be posted at once is posted if its modes name that of the run, and otherwise never")
+  @Test("during a run, a notification to be posted at once is posted only if its modes include the running one")
   func nowInARun() {
     let text = journal { rig in
       rig.keepAlive("custom")
@@ -106,7 +106,7 @@ struct NotificationQueueModeTests {
     #expect(text == "b timedOut e timedOut")
   }
 
-  @Test("the loop has an observer of the queue only in modes for which something waits")
+  @Test("the queue has an observer in the loop only for modes in which notifications wait")
   func observers() {
     let text = journal { rig in
       let modes: [RunLoop.Mode] = [.default, "a", "b"]
@@ -133,7 +133,7 @@ struct NotificationQueueModeTests {
     #expect(text == "000 x 000 110 y timedOut 010 111 z timedOut x timedOut 100 timedOut 000")
   }
 
-  @Test("an observer in the default mode and in the common modes stays in the default mode when the others are left")
+  @Test("an observer in the default and common modes stays in the default mode after leaving the common ones")
   func observerNamedTwice() {
     let text = journal { rig in
       rig.keepAlive()
@@ -148,7 +148,7 @@ struct NotificationQueueModeTests {
     #expect(text == "common timedOut true false default timedOut")
   }
 
-  @Test("what waits for another mode does not keep the loop from sleeping")
+  @Test("notifications waiting for another mode do not keep the loop from sleeping")
   func sleepsOn() {
     let text = journal { rig in
       rig.keepAlive()

@@ -27,7 +27,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "E BT BS BW a z AW BT BS BW b c AW X timedOut 1")
   }
 
-  @Test("a notification that is queued anew by its own observer does not keep a pass from ending")
+  @Test("a notification requeued by its own observer does not prolong the pass")
   func endless() {
     let text = journal { rig in
       rig.keepAlive()
@@ -45,7 +45,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "E BT BS BW a AW BT BS BW a AW BT BS BW a AW X stopped")
   }
 
-  @Test("an observer may post at once, and take out or replace what is still to be posted")
+  @Test("an observer may post at once, and dequeue or replace waiting notifications")
   func dequeueInHandler() {
     let text = journal { rig in
       rig.keepAlive()
@@ -62,7 +62,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "a now d c timedOut")
   }
 
-  @Test("an observer may release the queue: nothing more of it is posted, and the rest is counted")
+  @Test("if an observer releases the queue, nothing more is posted, and the rest is counted")
   func releaseInHandler() {
     let text = journal { rig in
       rig.keepAlive()
@@ -77,7 +77,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "a d timedOut 2")
   }
 
-  @Test("the release of a sender may queue and take out")
+  @Test("a sender's release may enqueue and dequeue")
   func releaseQueues() {
     let text = journal { rig in
       rig.keepAlive()
@@ -95,7 +95,7 @@ struct NotificationQueueReentrancyTests {
   }
 
   @Test(
-    "what an observer of the stage before the wait queues is posted before the loop sleeps",
+    "notifications queued by an observer before the wait are posted before the loop sleeps",
     arguments: [Int.min, 0, Int.max], [NotificationQueue.PostingStyle.asap, .whenIdle])
   func queuedBeforeWaiting(order: Int, style: NotificationQueue.PostingStyle) {
     let text = journal { rig in
@@ -113,7 +113,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "E BT BS \(first) E BT BS BW AW BT BS BW b AW X timedOut")
   }
 
-  @Test("what a run nested in an observer of the stage before the wait queues is posted before the loop sleeps")
+  @Test("notifications queued by a run nested in an observer before the wait are posted before the loop sleeps")
   func queuedInNestedRun() {
     let text = journal { rig in
       rig.keepAlive()
@@ -128,7 +128,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "E BT BS BW timedOut AW BT BS BW a AW X timedOut")
   }
 
-  @Test("a run nested in an observer of a notification posts what is queued, in order, and sleeps")
+  @Test("a run nested in a notification's observer posts queued notifications in order, and sleeps")
   func nestedInHandler() {
     let text = journal { rig in
       rig.keepAlive()
@@ -148,7 +148,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "a [ b c idle late timedOut ] timedOut 3")
   }
 
-  @Test("a run of another mode, nested in an observer, posts what waits for that mode only")
+  @Test("a run of another mode nested in an observer posts only that mode's notifications")
   func nestedInAnotherMode() {
     let text = journal { rig in
       rig.keepAlive()
@@ -168,7 +168,7 @@ struct NotificationQueueReentrancyTests {
     #expect(text == "a [ x z y timedOut ] b timedOut")
   }
 
-  @Test("an observer may end its thread: what is left is dropped")
+  @Test("an observer may end its thread, which drops the remaining notifications")
   func exitInHandler() {
     let journal = Log()
     let loop = Box<RunLoop?>(nil)

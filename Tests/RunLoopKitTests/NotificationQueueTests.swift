@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("Notification queues: when they post", .timeLimit(.minutes(20)))
 struct NotificationQueueTests {
-  @Test("the name means ours beside Foundation's, with the members and numbers of that")
+  @Test("NotificationQueue means ours when Foundation is imported, with the same members and numbers")
   func names() {
     let queue: NotificationQueue = NotificationQueue(notificationCenter: NotificationCenter())
     let other: NSObject = queue
@@ -42,7 +42,7 @@ struct NotificationQueueTests {
   }
 
   // L15
-  @Test("before the loop waits, what is to be posted soon comes before what waits for an idle loop", .rule(.m18))
+  @Test("before the loop waits, soon-style notifications precede those for an idle loop", .rule(.m18))
   func styles() {
     let text = journal { rig in
       rig.keepAlive()
@@ -55,7 +55,7 @@ struct NotificationQueueTests {
     #expect(text == "now E BT BS BW soon idle AW X timedOut")
   }
 
-  @Test("what a call-out queues is posted before the loop waits again")
+  @Test("a notification queued by a call-out is posted before the loop waits again")
   func afterCallOut() {
     let text = journal { rig in
       rig.keepAlive()
@@ -84,7 +84,7 @@ struct NotificationQueueTests {
     #expect(text == "1 2 3 a timedOut")
   }
 
-  @Test("a pass that does not wait leaves what is queued to the exit")
+  @Test("a pass without a wait leaves queued notifications to the exit")
   func polling() {
     let text = journal { rig in
       rig.keepAlive()
@@ -96,7 +96,7 @@ struct NotificationQueueTests {
     #expect(text == "E BT BS X soon timedOut")
   }
 
-  @Test("a run that only a block kept is idle once the block has run")
+  @Test("a run kept alive only by a block is idle once the block has run")
   func blockOnly() {
     let text = journal { rig in
       rig.observeStages()
@@ -109,7 +109,7 @@ struct NotificationQueueTests {
     #expect(text == "E BT BS BW soon idle AW X timedOut")
   }
 
-  @Test("a loop that never sleeps posts before the waits that it does not make")
+  @Test("a loop that never sleeps posts where it would have waited")
   func busy() {
     let text = journal { rig in
       rig.observeStages()
@@ -124,7 +124,7 @@ struct NotificationQueueTests {
     #expect(text == "E BT BS B BW a AW B BT BS B BW AW B BT BS B BW AW B X finished")
   }
 
-  @Test("a source that is always signalled does not starve the queue")
+  @Test("a source that is always signalled does not starve the notification queue")
   func busySource() {
     let text = journal { rig in
       rig.observeStages()
@@ -199,7 +199,7 @@ struct NotificationQueueTests {
     #expect(descriptor == "E BT BS BW AW D BT BS BW idle AW X timedOut")
   }
 
-  @Test("a loop that was woken for one more pass is not idle before that")
+  @Test("a loop woken for one more pass is not idle before that pass")
   func notIdleWhenWoken() {
     let text = journal { rig in
       rig.keepAlive()
@@ -211,7 +211,7 @@ struct NotificationQueueTests {
     #expect(text == "E BT BS BW AW BT BS BW idle AW X timedOut")
   }
 
-  @Test("a run that is stopped before it waits is not idle")
+  @Test("a run stopped before it waits is not idle")
   func stopped() {
     let text = journal { rig in
       rig.keepAlive()

@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Notification queues: threads", .timeLimit(.minutes(20)))
 struct NotificationQueueThreadTests {
-  @Test("every thread has one default queue, whoever made the thread")
+  @Test("every thread has one default notification queue, whoever created the thread")
   func defaultQueues() {
     let here = onNewThread { (NotificationQueue.default, NotificationQueue.default) }
     #expect(here.0 === here.1)
@@ -37,7 +37,7 @@ struct NotificationQueueThreadTests {
     #expect(journal.text == "posted" && threads.0 == threads.1)
   }
 
-  @Test("a thread's end drops what is queued, counts it, and releases the queue, its center and its notifications")
+  @Test("a thread's end drops and counts queued notifications, and releases the queue and its contents")
   func threadEnd() {
     let journal = Log()
     let (loop, queue) = onVirtualTime { _, loop in
@@ -60,7 +60,7 @@ struct NotificationQueueThreadTests {
     withExtendedLifetime(queue) {}
   }
 
-  @Test("the default queue ends with its thread")
+  @Test("the default notification queue ends with its thread")
   func defaultQueueEnds() {
     let queue = onNewThread {
       NotificationQueue.default.enqueue(.named("a"), postingStyle: .asap)
@@ -69,7 +69,7 @@ struct NotificationQueueThreadTests {
     #expect(queue.object == nil)
   }
 
-  @Test("a queue that is released drops what is queued and counts it")
+  @Test("releasing a queue drops and counts its notifications")
   func released() {
     let text = journal { rig in
       rig.keepAlive()
@@ -83,7 +83,7 @@ struct NotificationQueueThreadTests {
     #expect(text == "released timedOut 1 false")
   }
 
-  @Test("a queue that another thread releases is dropped by its own")
+  @Test("a queue released by another thread is emptied on its own")
   func releasedElsewhere() {
     let text = journal { rig in
       rig.keepAlive()
@@ -99,7 +99,7 @@ struct NotificationQueueThreadTests {
     #expect(text == "gone released timedOut 2")
   }
 
-  @Test("a queue belongs to the thread that first uses it, not to the one that made it")
+  @Test("a queue belongs to the first thread that uses it, not to its creator")
   func bindsAtFirstUse() {
     let journal = Log()
     let center = NotificationCenter()
@@ -114,7 +114,7 @@ struct NotificationQueueThreadTests {
   }
 
   @Test(
-    "what another thread asks of a queue is rejected and counted: nothing is queued, posted or taken out", .rule(.m21))
+    "calls by another thread on a queue are rejected and counted, and have no effect", .rule(.m21))
   func foreignThread() {
     let text = journal { rig in
       rig.keepAlive()
@@ -130,7 +130,7 @@ struct NotificationQueueThreadTests {
     #expect(text == "mine timedOut 5")
   }
 
-  @Test("another thread may ask for its own default queue while this one holds its own")
+  @Test("another thread may request its own default queue while this thread retains its own")
   func foreignDefault() {
     let text = journal { rig in
       let mine = NotificationQueue.default
@@ -143,7 +143,7 @@ struct NotificationQueueThreadTests {
     #expect(text == "1")
   }
 
-  @Test("a queue whose thread has ended is free for another")
+  @Test("a queue whose thread has ended may be used by another one")
   func rebinds() {
     let journal = Log()
     let center = NotificationCenter()
@@ -160,7 +160,7 @@ struct NotificationQueueThreadTests {
     #expect(journal.text == "a b")
   }
 
-  @Test("in a thread's last destructors nothing is queued any more, and what is to be posted at once still is")
+  @Test("in a thread's last destructors nothing is enqueued, but immediate posts still happen")
   func lateDestructors() {
     let journal = Log()
     let center = NotificationCenter()
@@ -180,7 +180,7 @@ struct NotificationQueueThreadTests {
     #expect(loop.statistics.droppedNotificationCount == 1)
   }
 
-  @Test("two threads that use one queue at once: one of them owns it, and nothing of the other's is posted")
+  @Test("of two threads that use a queue at once, one owns it, and nothing of the other's is posted")
   func contention() {
     for _ in 0..<50 {
       let center = NotificationCenter()

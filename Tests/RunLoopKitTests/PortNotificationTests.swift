@@ -9,14 +9,14 @@ import TestSupport
 
 @Suite("The notification of a port's end", .timeLimit(.minutes(20)))
 struct PortNotificationTests {
-  @Test("its name is Foundation's")
+  @Test("a port's invalidation notification has Foundation's name")
   func name() {
     #expect(Port.didBecomeInvalidNotification == Foundation.Port.didBecomeInvalidNotification)
     #expect(Port.didBecomeInvalidNotification.rawValue == "NSPortDidBecomeInvalidNotification")
   }
 
   @Test(
-    "it is posted once, with the port, on the thread that invalidates it, when the loops have let it go", .rule(.r74))
+    "a port's invalidation is posted once on the invalidating thread, after the loops have released it", .rule(.r74))
   func posted() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -40,7 +40,7 @@ struct PortNotificationTests {
     #expect(log == "true here false false")
   }
 
-  @Test("whoever hears of every port hears of each")
+  @Test("an observer of all ports is notified of each one")
   func all() {
     let ports = (0..<3).map { _ in Port() }
     let heard = Box<[Port]>([])
@@ -53,7 +53,7 @@ struct PortNotificationTests {
   }
 
   @Test(
-    "a loop lets go of a port that becomes invalid in a way of its own and posts the notification itself", .rule(.r76))
+    "a loop releases a port that invalidates itself in its own way and posts the notification", .rule(.r76))
   func own() {
     let log = onVirtualTime { _, loop in
       let log = Log()

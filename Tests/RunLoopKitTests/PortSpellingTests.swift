@@ -27,7 +27,7 @@ struct PortSpellingTests {
     }
   }
 
-  @Test("a bare port keeps a loop alive, and lets it go when it is invalidated")
+  @Test("a bare port keeps a loop alive until it is invalidated")
   func bare() {
     let log = onVirtualTime { _, loop in
       let port = Port()
@@ -39,7 +39,7 @@ struct PortSpellingTests {
     #expect(log == "timedOut finished false")
   }
 
-  @Test("a delegate receives data and ports, with the number and both ends of the message")
+  @Test("a port's delegate receives data and ports, with the message's number and both of its ends")
   func delegate() {
     let reply = Port()
     let log = received { port in
@@ -55,7 +55,7 @@ struct PortSpellingTests {
   }
 
   // L19: Foundation's socket ports lose messages as small as these.
-  @Test("a message may be as small as can be", arguments: [0, 1, 11])
+  @Test("a message may be minimal", arguments: [0, 1, 11])
   func small(count: Int) {
     let log = received { port in
       let parts = count == 0 ? nil : NSMutableArray(array: [Data(count: count)])
@@ -67,7 +67,7 @@ struct PortSpellingTests {
   }
 
   // L20: In Foundation, the receiver sees its own address in place of the sender's.
-  @Test("a receiver answers to the port that the sender named")
+  @Test("a receiver answers to the port named by the sender")
   func answer() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -95,7 +95,7 @@ struct PortSpellingTests {
   }
 
   // L21: In Foundation, a socket port that is scheduled in the common modes never receives.
-  @Test("a port in the common modes receives")
+  @Test("a port in the common modes receives messages")
   func common() {
     let log = received(mode: .common) {
       $0.send(before: .distantPast, components: nil, from: nil, reserved: 0)
@@ -105,7 +105,7 @@ struct PortSpellingTests {
     #expect(log == "true received0")
   }
 
-  @Test("numbers are of 32 bits", arguments: [(-1, UInt32.max), (1 << 32 + 5, 5), (7, 7)] as [(Int, UInt32)])
+  @Test("message numbers have 32 bits", arguments: [(-1, UInt32.max), (1 << 32 + 5, 5), (7, 7)] as [(Int, UInt32)])
   func numbers(number: Int, sent: UInt32) {
     let log = received {
       $0.send(before: .distantPast, msgid: number, components: nil, from: nil, reserved: 99)
@@ -115,7 +115,7 @@ struct PortSpellingTests {
     #expect(log == "true \(sent)")
   }
 
-  @Test("a message's immutable data arrives as the same object, and mutable data as it was when it was sent")
+  @Test("immutable data in a message arrives as the same object, and mutable data as sent")
   func objectsOnTheirWay() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -141,7 +141,7 @@ struct PortSpellingTests {
     #expect(log == "true true true [1, 2, 3] [5]")
   }
 
-  @Test("data in the port's own spelling is not copied")
+  @Test("message data in the port's own type is not copied")
   func ownData() {
     @Sendable func address(_ data: Data) -> Int { data.withUnsafeBytes { Int(bitPattern: $0.baseAddress) } }
     let payload = Data(repeating: 7, count: 4096)
@@ -157,7 +157,7 @@ struct PortSpellingTests {
     #expect(isSame && payload.count == 4096)
   }
 
-  @Test("both spellings meet: a handler gets data, a delegate whatever was sent")
+  @Test("both spellings work together: a handler gets data, and a delegate whatever was sent")
   func bothSpellings() throws {
     let log = try onVirtualTime { _, loop in
       Result {
@@ -186,7 +186,7 @@ struct PortSpellingTests {
     #expect(log == "3 [[1], [2, 3]] 0 [[4]] 2 3 text true")
   }
 
-  @Test("a message that cannot be sent gives false", .rule(.m21))
+  @Test("sending an unsendable message returns false", .rule(.m21))
   func rejected() {
     func sends(_ port: Port, _ date: Date, _ parts: NSMutableArray? = nil) -> Bool {
       port.send(before: date, components: parts, from: nil, reserved: 0)
@@ -201,7 +201,7 @@ struct PortSpellingTests {
     #expect(!PortMessage(sendPort: Port(), receivePort: nil, components: [NSObject()]).send(before: .distantFuture))
   }
 
-  @Test("a sender waits for room until its date, whatever that is", arguments: [Double.infinity, .nan, 3600])
+  @Test("a sender waits for room until its date, whatever the date is", arguments: [Double.infinity, .nan, 3600])
   func waits(seconds: Double) {
     let port = Port(queueLimit: 1)
     #expect(port.send(before: Date(timeIntervalSinceNow: seconds), components: nil, from: nil, reserved: 0))
@@ -215,7 +215,7 @@ struct PortSpellingTests {
     #expect(sender.result())
   }
 
-  @Test("a port does not keep its delegate, and counts what nobody gets; a handler comes first")
+  @Test("a port does not retain its delegate, counts unreceived messages, and prefers a handler")
   func noDelegate() {
     let log = onVirtualTime { _, loop in
       let log = Log()

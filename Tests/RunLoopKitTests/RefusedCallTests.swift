@@ -158,7 +158,7 @@ struct RefusedCallTests {
     for part in parts { try expect(rejection, error, try outcomes([part], setting), "alone") }
   }
 
-  @Test("where nothing is refused every part works, except that a running thread's stack may need rights")
+  @Test("without restrictions everything works, except that a running thread's stack may need privileges")
   func unfiltered() throws {
     for (part, outcome) in try Self.here.get() {
       #expect(outcome == "works" || (part == "hangs" && outcome.contains("perf_event_open")), "\(part): \(outcome)")
@@ -166,7 +166,7 @@ struct RefusedCallTests {
   }
 
   @Test(
-    "every part works without a call, or reports which one was refused",
+    "everything works without each system call, or reports which one was rejected",
     arguments: Array(Rejection.calls.filter { RefusedCallTests.isFull || $0.isSampled }.enumerated()).map {
       ($0.offset, $0.element)
     })
@@ -175,7 +175,7 @@ struct RefusedCallTests {
   }
 
   @Test(
-    "every part works without /proc, as user 65534 and on older kernels, or reports what is missing",
+    "everything works without /proc, as user 65534 and on old kernels, or reports what is missing",
     arguments: RefusedCallTests.possibleSettings)
   func setting(rejection: Rejection) throws { try check(rejection, 0) }
 }

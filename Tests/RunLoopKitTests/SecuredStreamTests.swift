@@ -119,7 +119,7 @@ struct SecuredStreamTests {
   }
 
   @Test(
-    "a delegate's client is secured, whether it asks for that before it opens the streams or after",
+    "a client's streams are secured, whether requested before or after they are opened",
     arguments: [true, false])
   func delegates(isBefore: Bool) throws {
     let server = try Server(tls: OwnCertificate.server(), Server.echo)
@@ -163,7 +163,7 @@ struct SecuredStreamTests {
     #expect(server.received.text == "hello")
   }
 
-  @Test("a connection is secured after a command, and nothing is plain from then on")
+  @Test("a connection can be secured after a command, and nothing is sent in plain text from then on")
   func startTLS() throws {
     let context = try OwnCertificate.server()
     let server = try Server(tls: nil) { server, socket, event in
@@ -192,7 +192,7 @@ struct SecuredStreamTests {
   }
 
   @Test(
-    "a server that is not trusted is an error of both streams, and gets nothing",
+    "an untrusted server is an error of both streams, and receives nothing",
     arguments: ["level", "raw", "name"])
   func untrusted(kind: String) throws {
     let server = try Server(tls: OwnCertificate.server(), Server.echo)
@@ -221,7 +221,7 @@ struct SecuredStreamTests {
     #expect(server.received.text == "")
   }
 
-  @Test("what cannot be had keeps the connection from being made, whether the program looks or not")
+  @Test("an unavailable security setting prevents the connection, whether the program checks or not")
   func rejected() throws {
     let server = try Server(tls: nil, Server.echo)
     let own = try OwnCertificate.server()
@@ -260,7 +260,7 @@ struct SecuredStreamTests {
     #expect(server.connections.value == 0)
   }
 
-  @Test("a level that is set and unset again is none, and Apple's settings leave checks out")
+  @Test("a security level that is set and unset has no effect, and Apple's settings can skip checks")
   func settings() throws {
     let (plain, secured) = try (Server(tls: nil, Server.echo), Server(tls: OwnCertificate.server(), Server.echo))
     let log = try log { log, _ in
@@ -287,7 +287,7 @@ struct SecuredStreamTests {
     #expect(log == "true true true 5 hello nothing 5 hello nothing false")
   }
 
-  @Test("the level alone trusts what the system trusts")
+  @Test("with only a security level, the system's trust applies")
   func system() async {
     await #expect(processExitsWith: .success) {
       // OpenSSL reads this variable when it is loaded.
@@ -308,7 +308,7 @@ struct SecuredStreamTests {
     }
   }
 
-  @Test("a connection that is cut is an error after the bytes that came before")
+  @Test("a connection that is cut off is an error after the bytes that arrived before")
   func truncation() throws {
     let server = try Server(tls: OwnCertificate.server()) { _, socket, event in
       guard case .connected = event else { return }
@@ -327,7 +327,7 @@ struct SecuredStreamTests {
     #expect(log == "last failed \(TLSError.Cause.truncated)")
   }
 
-  @Test("a writer and a reader on two threads make each other wait, and every byte arrives once and in order")
+  @Test("on a secured connection a writer and a reader wait for each other, and all bytes arrive in order")
   func amounts() throws {
     let server = try Server(tls: OwnCertificate.server(), Server.echo)
     let (input, output) = try pair(server.port)
@@ -361,7 +361,7 @@ struct SecuredStreamTests {
     try server.stop()
   }
 
-  @Test("pairs that are used, dropped in any state or never opened leave no descriptor and no thread")
+  @Test("stream pairs used, dropped in any state or never opened leak no descriptor and no thread")
   func storm() async {
     await #expect(processExitsWith: .success) {
       let (plain, secured) = try (Server(tls: nil, Server.echo), Server(tls: OwnCertificate.server(), Server.echo))

@@ -46,7 +46,7 @@ struct StreamPairTests {
     return log.text
   }
 
-  @Test("a client of a host connects, writes, reads and comes to the end, in the modes in which it is scheduled")
+  @Test("a client connects, writes, reads and reaches the end, in the modes in which it is scheduled")
   func client() throws {
     let echo = try Echo()
     let log = try log { log, loop in
@@ -82,7 +82,7 @@ struct StreamPairTests {
       log == "true true stopped [opened true bytes true hello end true] [opened space 5] true true")
   }
 
-  @Test("without a loop the streams wait, as Foundation's do")
+  @Test("without a loop streams block, like Foundation's")
   func waiting() throws {
     let echo = try Echo()
     let log = try log { log, _ in
@@ -103,7 +103,7 @@ struct StreamPairTests {
     #expect(log == "3 true abc false nothing failed")
   }
 
-  @Test("a host that is not known, nobody who listens, and a port that is none are errors that say so")
+  @Test("an unknown host, a missing listener and an invalid port each give a telling error")
   func errors() throws {
     let log = try log { log, loop in
       for (host, port) in [("a..b", 80), ("127.0.0.1", 1), ("127.0.0.1", 65_536)] {
@@ -129,7 +129,7 @@ struct StreamPairTests {
     #expect(log == "error lookup failed error 127.0.0.1 1 failed error \(none) failed")
   }
 
-  @Test("an output that is closed while the connection is made ends it then")
+  @Test("closing the output during the connection attempt ends the connection")
   func closedEarly() throws {
     let echo = try Echo()
     let log = try log { log, _ in
@@ -146,7 +146,7 @@ struct StreamPairTests {
     #expect(log == "nothing failed")
   }
 
-  @Test("a peer that resets is an error of the stream, and no signal")
+  @Test("a peer's reset is an error of the stream, not a signal")
   func reset() throws {
     let log = try log { log, loop in
       let listener = try ListeningSocket(at: .loopback(port: 0))
@@ -166,7 +166,7 @@ struct StreamPairTests {
     #expect(log == "1 failed true true failed true")
   }
 
-  @Test("what is released while it connects does no harm")
+  @Test("releasing streams while they connect does no harm")
   func released() throws {
     for _ in 0..<20 {
       var input: InputStream?
@@ -175,7 +175,7 @@ struct StreamPairTests {
     }
   }
 
-  @Test("bound streams carry bytes through their buffer, which holds no more than it should")
+  @Test("bound streams pass bytes through their buffer, which holds no more than its size")
   func bound() throws {
     let log = try log { log, loop in
       var input: InputStream?
@@ -206,7 +206,7 @@ struct StreamPairTests {
     #expect(log == "opened opened space 4 bytes abc bytes d space 2 space bytes gh end nothing")
   }
 
-  @Test("a writer and a reader on two threads wait for each other, and every byte arrives once and in order")
+  @Test("a writer and a reader on two threads wait for each other, and all bytes arrive in order")
   func threads() throws {
     var input: InputStream?
     var output: OutputStream?
@@ -238,7 +238,7 @@ struct StreamPairTests {
     try thread.join()
   }
 
-  @Test("writing to a reader that is closed is an error with its number, reported to the delegate")
+  @Test("writing to a closed reader is an error with a number, which the delegate receives")
   func broken() throws {
     let log = try log { log, loop in
       var input: InputStream?

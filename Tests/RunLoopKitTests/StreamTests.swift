@@ -36,7 +36,7 @@ struct StreamTests {
     #expect(read == content)
   }
 
-  @Test("a delegate that reads nothing is notified again in the next pass, until it closes the stream")
+  @Test("a delegate that reads nothing is notified in every pass until it closes the stream")
   func unread() async throws {
     let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
@@ -50,7 +50,7 @@ struct StreamTests {
     #expect(log == "opened bytes bytes bytes")
   }
 
-  @Test("a delegate is notified of space again when it has written, and not otherwise")
+  @Test("a delegate is notified of space again only after it has written")
   func output() async throws {
     let (log, written) = try await valueOnThread {
       let stream = OutputStream.toMemory()
@@ -70,7 +70,7 @@ struct StreamTests {
     #expect(written == Data("abcabc".utf8))
   }
 
-  @Test("what is written and opened outside the delegate is noticed before the loop waits")
+  @Test("writing and opening outside the delegate are noticed before the loop waits")
   func outside() async throws {
     let log = try await valueOnThread {
       let path = NSTemporaryDirectory() + "RunLoopKit-\(UUID().uuidString)"
@@ -95,7 +95,7 @@ struct StreamTests {
     #expect(log == "opened space abc space def space")
   }
 
-  @Test("an error is reported, and ends the run")
+  @Test("a stream's error is reported, and ends the run")
   func error() async throws {
     let log = try await valueOnThread {
       let stream = try #require(InputStream(fileAtPath: "/nowhere/at/all"))
@@ -109,7 +109,7 @@ struct StreamTests {
     #expect(log == "error")
   }
 
-  @Test("a stream's events are reported in its modes, no more when it is removed, and its opening never twice")
+  @Test("a stream's events are reported in its modes until it is removed, and its opening only once")
   func modes() async throws {
     let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
@@ -153,7 +153,7 @@ struct StreamTests {
     try thread.join()
   }
 
-  @Test("the loop holds a stream until it is closed")
+  @Test("the loop retains a stream until it is closed")
   func lifetime() async throws {
     try await valueOnThread {
       weak var held: InputStream?

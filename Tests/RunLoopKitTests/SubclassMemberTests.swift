@@ -72,7 +72,7 @@ private func members<Worker: Thread>(_ worker: Worker) -> (Thread.Configuration,
 
 @Suite("Members of subclasses of threads and ports", .timeLimit(.minutes(20)))
 struct SubclassMemberTests {
-  @Test("a thread's own members stand beside ours, which are seen through Thread")
+  @Test("a thread's own members coexist with ours, which are visible through Thread")
   func thread() throws {
     let own = LoopThread()
     own.configuration = 8
@@ -100,7 +100,7 @@ struct SubclassMemberTests {
     #expect(own.configuration == 9)
   }
 
-  @Test("generic code that knows of a thread only has our members")
+  @Test("generic code that only knows of a thread sees our members")
   func generic() {
     let own = LoopThread()
     own.stackSize = 1 << 20
@@ -110,7 +110,7 @@ struct SubclassMemberTests {
     #expect(runLoop != nil)
   }
 
-  @Test("a port's own members stand beside ours, which are seen through Port")
+  @Test("a port's own members coexist with ours, which are visible through Port")
   func port() throws {
     let own = Mailbox()
     own[keyPath: \Mailbox.queueLimit] += "!"
@@ -126,7 +126,7 @@ struct SubclassMemberTests {
     #expect(own.droppedMessageCount == ["own"])
   }
 
-  @Test("a subclass says how it is described and compared, and collections go by it")
+  @Test("a subclass defines its description and equality, which collections use")
   func identity() {
     let threads: [Thread] = [Numbered(1), Numbered(1), Numbered(2)]
     #expect(threads[0] == threads[1])
@@ -143,7 +143,7 @@ struct SubclassMemberTests {
     #expect(Port() != Port())
   }
 
-  @Test("ports that are equal are in a loop each for itself")
+  @Test("equal ports are separate items of a loop")
   func equalPorts() throws {
     let log = Log()
     onVirtualTime { _, loop in
@@ -167,7 +167,7 @@ struct SubclassMemberTests {
     #expect(log.text == "a b timedOut b timedOut true false a timedOut")
   }
 
-  @Test("threads that are equal run each for itself")
+  @Test("equal threads run separately")
   func equalThreads() throws {
     let threads = [Numbered(1), Numbered(1)]
     for thread in threads { thread.start() }

@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("The dictionary of a thread", .timeLimit(.minutes(20)))
 struct ThreadDictionaryTests {
-  @Test("it is the same object each time, and what is put into it is found again")
+  @Test("a thread's dictionary is always the same object, and keeps its entries")
   func same() throws {
     try onThread {
       let dictionary = Thread.current.threadDictionary
@@ -20,7 +20,7 @@ struct ThreadDictionaryTests {
     }
   }
 
-  @Test("it can be had before the start, and each thread has its own")
+  @Test("a thread's dictionary is available before its start, and each thread has its own")
   func own() throws {
     let log = Log()
     let first = Thread { log.write(Thread.current.threadDictionary["name"] as? String ?? "none") }
@@ -33,7 +33,7 @@ struct ThreadDictionaryTests {
     #expect(log.text == "first none")
   }
 
-  @Test("of many threads that ask for it first, all get the same")
+  @Test("many threads that request a thread's dictionary first all get the same")
   func race() throws {
     for _ in 0..<20 {
       let thread = Thread {}
@@ -52,7 +52,7 @@ struct ThreadDictionaryTests {
   }
 
   @Test(
-    "it is let go at the thread's end, on the thread, after its body and the notification", arguments: [false, true])
+    "the dictionary is released on the thread at its end, after body and notification", arguments: [false, true])
   func released(leaves: Bool) throws {
     let log = Log()
     let listener = Listener(.NSThreadWillExit) { notification in
@@ -72,14 +72,14 @@ struct ThreadDictionaryTests {
     #expect(thread.threadDictionary.count == 0)
   }
 
-  @Test("what goes may look into the dictionary again, and put something there")
+  @Test("an object released with the dictionary may still read and change it")
   func reentrant() throws {
     let log = Log()
     try onThread { Thread.current.threadDictionary["again"] = Again(log, 3) }
     #expect(log.text == "3 2 1 0")
   }
 
-  @Test("a thread that was made by other means has one too, and it ends with it")
+  @Test("a thread created by other code has a dictionary too, which ends with it")
   func foreign() {
     let log = Log()
     onNewThread {

@@ -22,7 +22,7 @@ struct ThreadNotificationTests {
 
   private let expected = "body here, executing, its loop alive"
 
-  @Test("a thread that ends says so once, on itself, however it ends", arguments: [false, true])
+  @Test("a thread posts its end once, on itself, however it ends", arguments: [false, true])
   func willExit(leaves: Bool) throws {
     let log = Log()
     let listener = listener("ending \(leaves)", log)
@@ -37,7 +37,7 @@ struct ThreadNotificationTests {
     #expect(log.text == expected)
   }
 
-  @Test("so does a thread that was made by other means, if it has asked for its object")
+  @Test("a thread created by other code posts its end if it has asked for its object")
   func foreign() {
     let log = Log()
     let listener = listener("ending foreign", log)
@@ -50,7 +50,7 @@ struct ThreadNotificationTests {
     #expect(log.text == expected)
   }
 
-  @Test("so does a resident thread")
+  @Test("a resident thread posts its end")
   func resident() throws {
     let log = Log()
     let listener = listener("ending resident", log)
@@ -62,7 +62,7 @@ struct ThreadNotificationTests {
     #expect(log.text == expected)
   }
 
-  @Test("who asks for one thread hears of that one")
+  @Test("an observer of one thread is notified of that thread only")
   func oneThread() throws {
     let log = Log()
     let thread = Thread {}
@@ -74,7 +74,7 @@ struct ThreadNotificationTests {
     #expect(log.text == "true")
   }
 
-  @Test("a thread that cannot be started does not end")
+  @Test("a thread that cannot be started posts no end")
   func notStarted() throws {
     let log = Log()
     let thread = Thread {}
@@ -88,7 +88,7 @@ struct ThreadNotificationTests {
 
   // Needs its own process, because Core Foundation never releases a loop created this late, and a later thread with
   // the same ID would find it.
-  @Test("an observer may use Foundation and its thread's loop, and what it leaves in the loop is dropped, not run")
+  @Test("an end observer may use Foundation and the loop, and whatever it leaves there is dropped, not run")
   func observerWorks() async {
     await #expect(processExitsWith: .success) {
       let log = Log()
@@ -110,7 +110,7 @@ struct ThreadNotificationTests {
     }
   }
 
-  @Test("before the first thread of a process is started, it is said that it will have several, once")
+  @Test("before a process's first thread starts, becoming multi-threaded is announced once")
   func multiThreaded() async {
     await #expect(processExitsWith: .success) {
       let log = Log()
@@ -127,7 +127,7 @@ struct ThreadNotificationTests {
     }
   }
 
-  @Test("their names are Foundation's")
+  @Test("thread notifications have Foundation's names")
   func names() {
     let names: [Notification.Name] = [.NSThreadWillExit, .NSWillBecomeMultiThreaded, .NSDidBecomeSingleThreaded]
     #expect(

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Threads in Foundation's spelling", .timeLimit(.minutes(20)))
 struct ThreadSpellingTests {
-  @Test("a sleep until a date ends after it", arguments: [0.0004, 0.002])
+  @Test("a sleep until a date ends after the date", arguments: [0.0004, 0.002])
   func sleeps(seconds: Double) {
     let date = Date(timeIntervalSinceNow: seconds)
     Thread.sleep(until: date)
@@ -17,14 +17,14 @@ struct ThreadSpellingTests {
   }
 
   @Test(
-    "a date that has come, or is none, is no time to sleep",
+    "a past or missing date means no sleep",
     arguments: [-.infinity, Date.distantPast.timeIntervalSinceReferenceDate, -978_307_199.5, 0, .nan])
   func noSleep(seconds: Double) {
     Thread.sleep(until: Date(timeIntervalSinceReferenceDate: seconds))
   }
 
   @Test(
-    "a sleep until a far date goes on",
+    "a sleep until a distant date continues",
     arguments: [1e10, Date.distantFuture.timeIntervalSinceReferenceDate, 1e300])
   func farSleep(seconds: Double) async {
     switch seconds {
@@ -50,7 +50,7 @@ struct ThreadSpellingTests {
     Thread.sleep(until: Date(timeIntervalSinceReferenceDate: seconds))
   }
 
-  @Test("a thread's quality of service is kept, and is a niceness as far as Linux has one")
+  @Test("a thread's quality of service is kept, and mapped to a niceness as far as Linux has one")
   func quality() throws {
     let thread = Thread {}
     #expect(thread.qualityOfService == .default)
@@ -67,7 +67,7 @@ struct ThreadSpellingTests {
     #expect(thread.qualityOfService == .background && thread.rejections == [])
   }
 
-  @Test("the calling thread's priority can be asked for and set")
+  @Test("the calling thread's priority can be read and set")
   func priority() throws {
     try onThread {
       #expect(Thread.threadPriority() == 0.5)

@@ -33,7 +33,7 @@ struct TimerDateTests {
     #expect(timer.fireDate == date)
   }
 
-  @Test("a date that is not a number reads back, bit by bit, and never comes", .rule(.m12, .m29))
+  @Test("a date that is not a number reads back exactly, and never arrives", .rule(.m12, .m29))
   func notANumber() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -52,7 +52,7 @@ struct TimerDateTests {
   }
 
   @Test(
-    "dates that the clock cannot count to never come", .rule(.r95, .m12),
+    "dates beyond the clock's range never arrive", .rule(.r95, .m12),
     arguments: [63_113_904_000, 1e10, 1e300, .infinity])
   func tooFar(seconds: Double) {
     let log = onVirtualTime { _, loop in
@@ -65,7 +65,7 @@ struct TimerDateTests {
     #expect(log == "timedOut")
   }
 
-  @Test("a date after 2129 comes when it comes", .rule(.r95, .m29))
+  @Test("a date after 2129 arrives when it is due", .rule(.r95, .m29))
   func afterTwentyOneTwentyNine() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -79,7 +79,7 @@ struct TimerDateTests {
   }
 
   @Test(
-    "a date in the past is due at once, and the phase begins there", .rule(.r93, .r97),
+    "a timer with a past date is due at once, and its phase starts there", .rule(.r93, .r97),
     arguments: [-63_114_076_800, -0.05, -Double.infinity])
   func past(seconds: Double) {
     let log = onVirtualTime { time, loop in
@@ -98,7 +98,7 @@ struct TimerDateTests {
   }
 
   @Test(
-    "in the call-out it is still the old date; afterwards the next of the phase, as the wall clock has it",
+    "during the call-out the date is still the old one, and then the phase's next by the wall clock",
     .rule(.r97, .r98))
   func afterFiring() {
     let log = onVirtualTime { time, loop in
@@ -119,7 +119,7 @@ struct TimerDateTests {
   }
 
   @Test(
-    "two reads are equal, though the wall clock is set between them; the next date is that of the set clock",
+    "two reads of a date agree although the clock is set between them; the next date follows the set clock",
     .rule(.r92, .m29))
   func twoReads() {
     let log = onVirtualTime { time, loop in
@@ -153,7 +153,7 @@ struct TimerDateTests {
     #expect(log == "T20 finished 20")
   }
 
-  @Test("a date that is set later is one of the wall clock as it stands then", .rule(.r92))
+  @Test("a date set later refers to the wall clock as it is then", .rule(.r92))
   func afterWallClock() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -168,7 +168,7 @@ struct TimerDateTests {
     #expect(log == "0.01 seconds T10 finished")
   }
 
-  @Test("the deadline and the date are two views of one: each replaces the other", .rule(.r51, .r99))
+  @Test("deadline and date are views of one value, and each replaces the other", .rule(.r51, .r99))
   func deadline() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -190,7 +190,7 @@ struct TimerDateTests {
   }
 
   @Test(
-    "a deadline that does not come reads as the distant future, one that has always been as the distant past",
+    "an infinite deadline reads as the distant future or the distant past",
     .rule(.m12))
   func endlessDeadline() {
     let text = onVirtualTime { _, loop in
@@ -220,7 +220,7 @@ struct TimerDateTests {
     #expect(log == "T8 T18 T38 finished")
   }
 
-  @Test("a timer pauses and goes on by its date, set in its call-out", .rule(.r99))
+  @Test("a timer pauses and continues by dates set in its call-out", .rule(.r99))
   func pause() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -245,7 +245,7 @@ struct TimerDateTests {
     #expect(timer.fireDate == .distantFuture)
   }
 
-  @Test("a timer that fires once keeps the date for which it fired, or that its call-out gave it", .rule(.r96))
+  @Test("a one-shot timer keeps the date for which it fired, or the one set by its call-out", .rule(.r96))
   func oneShot() {
     let text = onVirtualTime { _, loop in
       let kept = Timer(fire: .virtual(5), interval: 0, repeats: false) { _ in }
@@ -258,7 +258,7 @@ struct TimerDateTests {
     #expect(text == "5 false 99 false")
   }
 
-  @Test("by the system's clocks a timer never fires before its date, and two reads are equal", .rule(.r92))
+  @Test("on the system's clocks a timer never fires early, and two reads are equal", .rule(.r92))
   func systemClock() {
     let log = onNewThread {
       let log = Log()

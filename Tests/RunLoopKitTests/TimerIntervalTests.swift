@@ -25,7 +25,7 @@ struct TimerIntervalTests {
   }
 
   // L2: In Foundation on Linux, such a timer fires immediately.
-  @Test("a scheduled timer fires first after its interval, on the loop of the thread that made it", .rule(.m18))
+  @Test("a scheduled timer first fires after its interval, on the loop of its creator's thread", .rule(.m18))
   func scheduled() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -39,7 +39,7 @@ struct TimerIntervalTests {
 
   // L3: In Foundation on Linux, such a timer fires once.
   @Test(
-    "of a repeating timer, an interval that is not positive means 0.0001 seconds", .rule(.m12, .m18),
+    "a repeating timer's interval that is not positive becomes 0.0001 seconds", .rule(.m12, .m18),
     arguments: [0, -0.0, -3, -Double.infinity])
   func notPositive(interval: Double) {
     let log = onVirtualTime { time, loop in
@@ -61,7 +61,7 @@ struct TimerIntervalTests {
   }
 
   @Test(
-    "of a timer that fires once, the interval means nothing", .rule(.m12), arguments: [0, 5, -1, Double.infinity, .nan])
+    "the interval of a one-shot timer is ignored", .rule(.m12), arguments: [0, 5, -1, Double.infinity, .nan])
   func once(interval: Double) {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -75,7 +75,7 @@ struct TimerIntervalTests {
   }
 
   @Test(
-    "an interval reads back equal to what was given", .rule(.m12),
+    "a timer's interval reads back unchanged", .rule(.m12),
     arguments: [1.0 / 3, 1.0 / 60, 0.1, 1e-6, 1e12, .infinity])
   func readsBack(interval: Double) {
     let timers = [
@@ -86,20 +86,20 @@ struct TimerIntervalTests {
   }
 
   @Test(
-    "an interval below a microsecond is one, and reads back as one", .rule(.m12), arguments: [1e-300, 1e-9, 9.9e-7])
+    "an interval below a microsecond becomes one, and reads back so", .rule(.m12), arguments: [1e-300, 1e-9, 9.9e-7])
   func tiny(interval: Double) {
     #expect(Timer(timeInterval: interval, repeats: true) { _ in }.timeInterval == 1e-6)
     #expect(Timer(fire: .distantPast, interval: interval, repeats: true) { _ in }.timeInterval == 1e-6)
   }
 
-  @Test("an interval that is not a number, of a repeating timer, is a mistake of the program", .rule(.m12))
+  @Test("a NaN interval of a repeating timer is a programming error", .rule(.m12))
   func notANumber() async {
     await #expect(processExitsWith: .failure) {
       _ = Timer(fire: Date(), interval: .nan, repeats: true) { _ in }
     }
   }
 
-  @Test("a timer that was made by date keeps the phase of its date", .rule(.r97))
+  @Test("a timer created with a date keeps that date's phase", .rule(.r97))
   func phase() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -114,7 +114,7 @@ struct TimerIntervalTests {
     #expect(log == "T5 T25 T105 T125")
   }
 
-  @Test("fire calls the block at once; a repeating timer keeps its schedule, the other kind has ended", .rule(.r99c))
+  @Test("fire calls the block at once; a repeating timer keeps its schedule, and a one-shot one ends", .rule(.r99c))
   func fire() {
     let log = onVirtualTime { time, loop in
       let log = Log()

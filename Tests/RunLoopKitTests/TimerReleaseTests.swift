@@ -15,7 +15,7 @@ enum TimerEnd: CaseIterable {
 struct TimerReleaseTests {
   // L4: Foundation on Linux never releases timers or what their blocks capture.
   @Test(
-    "a timer that has ended keeps nothing alive, though somebody keeps it", .rule(.m18, .m22),
+    "an ended timer retains nothing, even if it is retained itself", .rule(.m18, .m22),
     arguments: TimerEnd.allCases)
   func captured(end: TimerEnd) {
     let released = onVirtualTime { _, loop in
@@ -42,7 +42,7 @@ struct TimerReleaseTests {
   }
 
   // L4: Foundation on Linux never releases timers or what their blocks capture.
-  @Test("a timer goes when it has ended and nobody keeps it", .rule(.m18), arguments: [false, true])
+  @Test("an ended timer that nobody retains is released", .rule(.m18), arguments: [false, true])
   func timer(repeats: Bool) {
     let (before, after) = onVirtualTime { _, loop in
       let timer = {
@@ -58,7 +58,7 @@ struct TimerReleaseTests {
     #expect(before && after)
   }
 
-  @Test("what is released by the end of a timer may use the timer and the loop: no lock is held", .rule(.m22))
+  @Test("releases at a timer's end may use the timer and the loop, as no lock is held", .rule(.m22))
   func releaseReenters() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -82,7 +82,7 @@ struct TimerReleaseTests {
   }
 
   @Test(
-    "a timer carries what it was given, until it ends; the timers that were given nothing carry nothing", .rule(.m22))
+    "a timer retains its userInfo until it ends, and timers without one retain nothing", .rule(.m22))
   func userInfo() {
     let text = onVirtualTime { _, loop in
       let timers = [
@@ -101,7 +101,7 @@ struct TimerReleaseTests {
     #expect(text == "true true")
   }
 
-  @Test("a call-out finds what its timer carries, and any thread may ask", .rule(.m22))
+  @Test("a call-out finds its timer's userInfo, and any thread may read it", .rule(.m22))
   func userInfoInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()

@@ -9,7 +9,7 @@ import TestSupport
 
 @Suite("A timer's date and what it carries, from many threads", .timeLimit(.minutes(20)))
 struct TimerThreadsTests {
-  @Test("threads set and read the date and ask for what the timer carries, while it fires and ends", .rule(.r120))
+  @Test("threads set and read a timer's date and userInfo while it fires and ends", .rule(.r120))
   func many() {
     let log = onNewThread {
       let log = Log()

@@ -10,7 +10,7 @@ import TestSupport
 @Suite("The tolerance of a timer, in Foundation's spelling", .timeLimit(.minutes(20)))
 struct TimerToleranceTests {
   // L5: In Foundation on Linux, the tolerance is always zero.
-  @Test("a tolerance reads back", .rule(.m8))
+  @Test("a timer's tolerance reads back", .rule(.m8))
   func readsBack() {
     let timer = Timer(fire: .distantFuture, interval: 1, repeats: true) { _ in }
     #expect(timer.tolerance == 0)
@@ -24,7 +24,7 @@ struct TimerToleranceTests {
 
   // L5: In Foundation on Linux, each of these timers has its own wake-up.
   @Test(
-    "timers within their tolerances share a wake-up, and none fires before its date or after its tolerance", .rule(.m8))
+    "timers with overlapping tolerances share a wake-up, and none fires early or too late", .rule(.m8))
   func shared() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -42,7 +42,7 @@ struct TimerToleranceTests {
   }
 
   // L5: In Foundation on Linux, each of these timers has its own wake-up.
-  @Test("a late fire moves neither the date nor the phase", .rule(.m8))
+  @Test("a late fire changes neither the date nor the phase", .rule(.m8))
   func phase() {
     let log = onVirtualTime { time, loop in
       let log = Log()

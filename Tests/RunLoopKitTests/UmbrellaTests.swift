@@ -7,7 +7,7 @@ import Testing
 // Imports both modules without qualification: this file compiles only if each name refers to this package's type.
 @Suite("The umbrella beside Foundation")
 struct UmbrellaTests {
-  @Test("the types that Foundation has too are ours, and Foundation's can still be named")
+  @Test("types that Foundation has too are ours, and Foundation's can still be named")
   func names() {
     let loop: RunLoop = RunLoop.main
     let port: Port = Port()
@@ -37,7 +37,7 @@ struct UmbrellaTests {
     #expect(fired)
   }
 
-  @Test("loops, timers and ports are hashable by identity and cross threads")
+  @Test("loops, timers and ports are hashable by identity, and may cross threads")
   func identity() {
     func requireSendable(_: some Sendable & Hashable) {}
     requireSendable(RunLoop.main)

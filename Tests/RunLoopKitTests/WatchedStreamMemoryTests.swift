@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Streams of a program's own, over memory", .timeLimit(.minutes(20)))
 struct WatchedStreamMemoryTests {
-  @Test("a bound pair passes bytes through a buffer smaller than they are, in turns")
+  @Test("a bound pair passes data through a smaller buffer, in turns")
   func boundPair() {
     let log = Log()
     onVirtualTime { _, loop in
@@ -38,7 +38,7 @@ struct WatchedStreamMemoryTests {
         == "opened opened space +4 bytes hel bytes l space +4 bytes o w bytes o space +3 bytes rld end finished")
   }
 
-  @Test("what is read and written outside the delegates is seen by the other end")
+  @Test("data read and written outside the delegates reaches the other end")
   func boundPairOutside() {
     let log = Log()
     onVirtualTime { time, loop in
@@ -71,7 +71,7 @@ struct WatchedStreamMemoryTests {
     #expect(log.text == "opened opened space @10 2 bytes @20 a bytes space @30 @40 b end finished")
   }
 
-  @Test("a report that changes nothing calls nobody, and handles no source")
+  @Test("a report without a change calls nobody, and handles no source")
   func emptyReport() {
     let log = Log()
     onVirtualTime { time, loop in
@@ -90,7 +90,7 @@ struct WatchedStreamMemoryTests {
     #expect(log.text == "opened handledSource timedOut")
   }
 
-  @Test("a report of another thread wakes a loop that sleeps without an end")
+  @Test("another thread's report wakes a loop in an unlimited sleep")
   func otherThread() async throws {
     let log = Log()
     let thread = try ResidentThread()

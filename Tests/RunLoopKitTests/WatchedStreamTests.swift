@@ -27,7 +27,7 @@ struct WatchedStreamTests {
     return log.text
   }
 
-  @Test("bytes of a descriptor wake the loop, and are reported once until the stream is read")
+  @Test("a descriptor's bytes wake the loop, and are reported once until the stream is read")
   func bytes() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -47,7 +47,7 @@ struct WatchedStreamTests {
     #expect(log == "opened bytes @10 a bytes @20 bc finished @40")
   }
 
-  @Test("a delegate that reads everything sleeps until there are bytes again")
+  @Test("a delegate that reads everything sleeps until more bytes arrive")
   func reading() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -68,7 +68,7 @@ struct WatchedStreamTests {
     #expect(log == "opened @10 bytes ab @20 bytes ab timedOut")
   }
 
-  @Test("space at a descriptor is reported once until the stream is written, and again when there is some")
+  @Test("a descriptor's space is reported once until the stream is written, and again when there is more")
   func space() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -90,7 +90,7 @@ struct WatchedStreamTests {
     #expect(log == "opened space @0 3 space @10 full space @30 finished")
   }
 
-  @Test("the end of a connection is reported when it has been read, and ends the run")
+  @Test("the end of a connection is reported once it has been read, and ends the run")
   func end() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -110,7 +110,7 @@ struct WatchedStreamTests {
     #expect(log == "opened bytes ab bytes nothing end finished @10")
   }
 
-  @Test("an error of a read, or of a write, is reported, and ends the run")
+  @Test("read and write errors are reported, and end the run")
   func errors() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -135,7 +135,7 @@ struct WatchedStreamTests {
     #expect(log == "opened opened space 4 space bytes failed error failed error finished @30")
   }
 
-  @Test("a stream that is removed waits for nothing, and in another mode nothing is reported twice")
+  @Test("a removed stream waits for nothing, and in another mode nothing is reported twice")
   func removal() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -160,7 +160,7 @@ struct WatchedStreamTests {
     #expect(log == "opened bytes first: timedOut A first: timedOut bytes second: timedOut second: timedOut")
   }
 
-  @Test("a stream in the common modes is served in those that become common later")
+  @Test("a stream in the common modes is also served in modes that become common later")
   func commonModes() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -180,7 +180,7 @@ struct WatchedStreamTests {
     #expect(log == "opened bytes A timedOut bytes A timedOut")
   }
 
-  @Test("without a delegate nothing is waited for, and the next one is called for what is there")
+  @Test("without a delegate nothing is waited for, and a new delegate is told what is ready")
   func delegates() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)
@@ -207,7 +207,7 @@ struct WatchedStreamTests {
     #expect(log == "opened 1 @30 bytes 2 A bytes 1 finished")
   }
 
-  @Test("a delegate that comes after the opening is notified of the opening")
+  @Test("a delegate set after the opening is notified of the opening")
   func lateDelegate() throws {
     let log = try log { log, time, loop in
       let stream = InputStream(data: Data("hello".utf8))
@@ -224,7 +224,7 @@ struct WatchedStreamTests {
 
 @Suite("Streams of a program's own, and which descriptor they have", .timeLimit(.minutes(20)))
 struct WatchedStreamDescriptorTests {
-  @Test("a stream that is being opened is asked again when its descriptor is writable")
+  @Test("a stream that is opening is asked again when its descriptor is writable")
   func opening() throws {
     let log = Log()
     try onThread {
@@ -248,7 +248,7 @@ struct WatchedStreamDescriptorTests {
     #expect(log.text == "opened @15 finished")
   }
 
-  @Test("a descriptor that is ready and opens nothing is not waited for until the stream reports a change")
+  @Test("a ready descriptor that does not open the stream is ignored until the stream reports a change")
   func openingInVain() throws {
     let log = Log()
     try onThread {
@@ -275,7 +275,7 @@ struct WatchedStreamDescriptorTests {
     #expect(log.text == "@10 opened @25 timedOut")
   }
 
-  @Test("a stream with a buffer is asked for bytes as long as it names no descriptor")
+  @Test("a stream with a buffer is asked for bytes while it names no descriptor")
   func buffer() throws {
     let log = Log()
     try onThread {
@@ -319,7 +319,7 @@ struct WatchedStreamDescriptorTests {
     #expect(log.text == "opened bytes B timedOut")
   }
 
-  @Test("a descriptor that the system cannot wait for counts as ready")
+  @Test("a descriptor that cannot be waited for counts as ready")
   func regularFile() throws {
     let log = Log()
     try onThread {
@@ -340,7 +340,7 @@ struct WatchedStreamDescriptorTests {
     #expect(log.text == "opened bytes hel bytes lo bytes nothing end finished")
   }
 
-  @Test("a stream that its delegate closes can close its descriptor, and is let go")
+  @Test("a stream closed by its delegate can close its descriptor, and is released")
   func closing() throws {
     let log = Log()
     try onThread {

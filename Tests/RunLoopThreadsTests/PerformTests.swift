@@ -82,7 +82,7 @@ struct PerformTests {
     #expect(token.state == .cancelled)
   }
 
-  @Test("work that has begun is not cancelled any more")
+  @Test("work that has begun can no longer be cancelled")
   func cancelTooLate() throws {
     let hold = Hold()
     let thread = Thread.running()
@@ -94,7 +94,7 @@ struct PerformTests {
     #expect(token.state == .ran && !token.cancel())
   }
 
-  @Test("work that has begun can no longer be cancelled")
+  @Test("work that its thread leaves behind is dropped and released")
   func drop() throws {
     let log = Log()
     let hold = Hold()
@@ -174,7 +174,7 @@ struct RefusalTests {
     #expect(throws: error, sourceLocation: sourceLocation) { try thread.perform(afterDelay: .zero) {} }
   }
 
-  @Test("a thread that was never started rejects at once, and takes work when it has been")
+  @Test("a thread that was never started rejects work at once, and accepts it after its start")
   func neverStarted() throws {
     let log = Log()
     let thread = Thread { RunLoop.current.run(mode: .default, for: Duration.zero) }
@@ -189,7 +189,7 @@ struct RefusalTests {
     #expect(log.text == "ran" || log.text == "")
   }
 
-  @Test("a thread that was never started rejects work at once, and accepts it after its start")
+  @Test("a thread that has finished rejects at once")
   func finished() throws {
     let thread = Thread {}
     thread.name = "old"
@@ -208,7 +208,7 @@ struct RefusalTests {
     expectRefusal(.finished(thread: "thread \"void\""), thread)
   }
 
-  @Test("a thread that could not be started rejects at once")
+  @Test("a thread that could not be started rejects work at once")
   func cannotStart() {
     let thread = Thread {}
     thread.name = "none"
@@ -217,7 +217,7 @@ struct RefusalTests {
     expectRefusal(.finished(thread: "thread \"none\""), thread)
   }
 
-  @Test("a thread that could not be started rejects work at once")
+  @Test("rejected work is released at once")
   func released() {
     let log = Log()
     let thread = Thread {}

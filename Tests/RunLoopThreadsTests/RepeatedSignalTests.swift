@@ -12,7 +12,7 @@ import Testing
     let seen = Atomic<Int>(0)
   }
 
-  @Test("what was stored before the last signal is seen by a call-out, whichever signals it was for")
+  @Test("a call-out sees what was stored before the last signal, whichever signals it answers")
   func order() throws {
     let thread = try ResidentThread(name: "signalled")
     let loop = thread.runLoop

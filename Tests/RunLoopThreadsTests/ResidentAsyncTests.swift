@@ -10,7 +10,7 @@ import Testing
 struct ResidentAsyncTests {
   private struct Failure: Error, Equatable {}
 
-  @Test("a call-out sees what was stored before the last signal, whichever signals it answers")
+  @Test("an awaited call returns the value or throws the error")
   func run() async throws {
     let thread = try ResidentThread()
     let id = try thread.performAndWait { RunLoop.callingThreadID }
@@ -22,7 +22,7 @@ struct ResidentAsyncTests {
     #expect(await thread.finished() == report)
   }
 
-  @Test("an awaited call returns the value or throws the error")
+  @Test("an already cancelled task posts nothing")
   func cancelledBefore() async throws {
     let thread = try ResidentThread()
     let task = Task {
@@ -35,7 +35,7 @@ struct ResidentAsyncTests {
     #expect(await thread.finished().posted == 0)
   }
 
-  @Test("an already cancelled task posts nothing")
+  @Test("a task cancelled while its work waits withdraws the work")
   func cancelledPending() async throws {
     let hold = Hold()
     let thread = try ResidentThread()
@@ -51,7 +51,7 @@ struct ResidentAsyncTests {
     #expect(report.completedCount == 1 && report.posted == 1 + report.cancelledCount)
   }
 
-  @Test("a task cancelled while its work waits withdraws the work")
+  @Test("work that has begun continues when its task is cancelled")
   func cancelledRunning() async throws {
     let hold = Hold()
     let thread = try ResidentThread()
@@ -72,7 +72,7 @@ struct ResidentAsyncTests {
     #expect(await thread.finished().completedCount == 1)
   }
 
-  @Test("work that has begun continues when its task is cancelled")
+  @Test("awaiting work on a stopped thread throws an error that says so")
   func stopped() async throws {
     let hold = Hold()
     let thread = try ResidentThread(name: "stopped")
@@ -85,7 +85,7 @@ struct ResidentAsyncTests {
     #expect(thread.counts.rejectedCount == 2 && thread.counts.posted == 3)
   }
 
-  @Test("awaiting work on a stopped thread throws an error that says so")
+  @Test("an immediate stop ends the wait for work that has not begun")
   func stopImmediately() async throws {
     let hold = Hold()
     let thread = try ResidentThread()
@@ -104,7 +104,7 @@ struct ResidentAsyncTests {
     #expect(report.completedCount == 1 && report.cancelledCount == 1)
   }
 
-  @Test("an immediate stop ends the wait for work that has not begun")
+  @Test("any number of tasks may await the thread's end, before and after it")
   func finished() async throws {
     let thread = try ResidentThread()
     let waiters = (0..<5).map { _ in Task { await thread.finished() } }

@@ -27,13 +27,13 @@ struct ResidentLifecycleTests {
     }
   }
 
-  @Test("any number of tasks may await the thread's end, before and after it", arguments: State.allCases)
+  @Test("every lifecycle state is reached by its events, and only one accepts work", arguments: State.allCases)
   func states(state: State) {
     #expect(state.lifecycle.state == state.state)
     #expect(state.lifecycle.takesWork == (state == .running))
   }
 
-  @Test("every lifecycle state is reached by its events, and only one accepts work", arguments: State.allCases)
+  @Test("a stop after the pending work drains a running thread, and affects no other state", arguments: State.allCases)
   func stopAfterPendingWork(state: State) {
     var lifecycle = state.lifecycle
     let action = lifecycle.stop(.afterPendingWork)
@@ -41,7 +41,7 @@ struct ResidentLifecycleTests {
     #expect(lifecycle.state == (state == .running ? .draining : state.state))
   }
 
-  @Test("a stop after the pending work drains a running thread, and affects no other state", arguments: State.allCases)
+  @Test("an immediate stop ends a running or draining thread, and affects no other state", arguments: State.allCases)
   func stopImmediately(state: State) {
     var lifecycle = state.lifecycle
     let action = lifecycle.stop(.immediately)
@@ -52,7 +52,7 @@ struct ResidentLifecycleTests {
     }
   }
 
-  @Test("an immediate stop ends a running or draining thread, and affects no other state", arguments: State.allCases)
+  @Test("every lifecycle state finishes once", arguments: State.allCases)
   func finish(state: State) async {
     if state.state == .finished {
       switch state {

@@ -46,7 +46,7 @@ struct ResidentStopTests {
     }
   }
 
-  @Test("every lifecycle state finishes once")
+  @Test("a draining stop runs all accepted work in order in every mode, and cancels work that is not due")
   func afterPendingWork() throws {
     let scene = try Scene()
     #expect(scene.thread.stop() == .draining && scene.thread.state == .draining)
@@ -57,7 +57,7 @@ struct ResidentStopTests {
     #expect(scene.tokens.map(\.state).filter { $0 == .cancelled }.count == 1)
   }
 
-  @Test("a draining stop runs all accepted work in order in every mode, and cancels work that is not due")
+  @Test("an immediate stop lets running work finish, and cancels everything else")
   func immediately() throws {
     let scene = try Scene()
     #expect(scene.thread.stop(.immediately) == .stopping)
@@ -82,7 +82,7 @@ struct ResidentStopTests {
     #expect(report.posted == 9 && report.rejectedCount == 1)
   }
 
-  @Test("a resident thread can be stopped by work on the thread itself")
+  @Test("a stop ends all nested runs, and new runs return at once")
   func nestedRuns() throws {
     let results = Box<[RunLoop.RunResult]>([])
     let thread = try ResidentThread()
@@ -168,7 +168,7 @@ struct ResidentStopTests {
     #expect(thread.counts.rejectedCount == report.rejectedCount + 2)
   }
 
-  @Test("a stop ends all nested runs, and new runs return at once")
+  @Test("a second stop may only escalate the first")
   func again() throws {
     typealias Policy = ResidentThread.StopPolicy
     let cases: [([Policy], [ResidentThread.State], String)] = [
@@ -185,7 +185,7 @@ struct ResidentStopTests {
     }
   }
 
-  @Test("a second stop may only escalate the first")
+  @Test("drained work may escalate the stop, which cancels the work behind it")
   func escalateInDrain() throws {
     let log = Log()
     let hold = Hold()
@@ -203,7 +203,7 @@ struct ResidentStopTests {
     #expect(log.text == "stopping" && report.completedCount == 2 && report.cancelledCount == 1)
   }
 
-  @Test("drained work may escalate the stop, which cancels the work behind it")
+  @Test("an immediate stop drops the work behind it, even in the same pass")
   func samePass() throws {
     let log = Log()
     let hold = Hold()
@@ -220,7 +220,7 @@ struct ResidentStopTests {
     #expect(log.text == "1" && second.state == .cancelled)
   }
 
-  @Test("an immediate stop drops the work behind it, even in the same pass")
+  @Test("during a drain all posts are rejected, even those of drained work, and runs return at once")
   func postsDuringDrain() throws {
     let log = Log()
     let hold = Hold()
@@ -244,7 +244,7 @@ struct ResidentStopTests {
       log.text == "inline stopped" && report.completedCount == 2 && report.rejectedCount == 4 && report.posted == 6)
   }
 
-  @Test("during a drain all posts are rejected, even those of drained work, and runs return at once")
+  @Test("waiting for drained work returns its value, and waiting for dropped work throws an error")
   func waiters() throws {
     for policy in [ResidentThread.StopPolicy.afterPendingWork, .immediately] {
       let log = Log()
@@ -271,7 +271,7 @@ struct ResidentStopTests {
     }
   }
 
-  @Test("waiting for drained work returns its value, and waiting for dropped work throws an error")
+  @Test("delayed work that is running at the stop is neither cancelled nor repeated")
   func delayedRunning() throws {
     let log = Log()
     let hold = Hold()
@@ -287,7 +287,7 @@ struct ResidentStopTests {
     #expect(log.text == "ran" && report.completedCount == 1 && report.posted == 1 && report.remainingTimerCount == 0)
   }
 
-  @Test("delayed work that is running at the stop is neither cancelled nor repeated")
+  @Test("of many simultaneous stops, exactly one is the first")
   func contention() throws {
     for _ in 0..<50 {
       let thread = try ResidentThread()
@@ -303,7 +303,7 @@ struct ResidentStopTests {
 
 @Suite("A resident thread that leaves by exit", .timeLimit(.minutes(20)))
 struct ResidentExitTests {
-  @Test("of many simultaneous stops, exactly one is the first")
+  @Test("all waits end, all accepted work is accounted for, and the end can be awaited")
   func exit() async throws {
     let log = Log()
     let hold = Hold()

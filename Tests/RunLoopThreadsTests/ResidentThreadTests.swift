@@ -96,7 +96,7 @@ struct ResidentThreadTests {
     #expect(first == first && first != second && Set([first, second, first]).count == 2)
   }
 
-  @Test("resident threads created, used, stopped and dropped at random leave nothing, and account for every post")
+  @Test("delayed work runs, and can be cancelled")
   func delayed() throws {
     let log = Log()
     let done = Latch()
@@ -129,7 +129,7 @@ struct ResidentThreadTests {
     #expect(report.completedCount == 1 && report.cancelledCount == 1 && report.posted == 2)
   }
 
-  @Test("its thread object takes the same work and counts it")
+  @Test("a resident thread's Thread object accepts and counts the same work")
   func threadObject() throws {
     let thread = try ResidentThread()
     try thread.thread.perform {}
@@ -145,7 +145,7 @@ struct ResidentThreadTests {
     )
   }
 
-  @Test("a resident thread's Thread object accepts and counts the same work")
+  @Test("the stop report includes what was left in the loop")
   func itemsLeft() throws {
     let thread = try ResidentThread()
     thread.runLoop.add(Timer(timeInterval: 1000, repeats: true) { _ in }, forMode: .default)

@@ -10,7 +10,7 @@ import TestSupport
 /// The ten rules for long-lived threads.
 @Suite("The rules", .timeLimit(.minutes(20)))
 struct RuleTests {
-  @Test("the stop report includes what was left in the loop")
+  @Test("T1: creation returns only once the loop accepts work")
   func creation() throws {
     for _ in 0..<100 {
       let log = Log()
@@ -20,7 +20,7 @@ struct RuleTests {
     }
   }
 
-  @Test("T1: creation returns only once the loop accepts work")
+  @Test("T2: a stop is sticky, idempotent, from any thread, at any time")
   func stop() throws {
     let thread = try ResidentThread()
     let states = Box<[ResidentThread.State]>([])
@@ -36,7 +36,7 @@ struct RuleTests {
     #expect(thread.stop() == .finished && thread.runLoop.hasEnded)
   }
 
-  @Test("T3: the end of the last reference never blocks and posts nothing")
+  @Test("T3: releasing the last reference never blocks and posts nothing")
   func deinitialization() throws {
     let hold = Hold()
     var thread: ResidentThread? = try ResidentThread()
@@ -50,7 +50,7 @@ struct RuleTests {
     #expect(core.counts.posted == 1)
   }
 
-  @Test("T3: releasing the last reference never blocks and posts nothing")
+  @Test("T4: every post ran, was cancelled, or was rejected")
   func everyPost() throws {
     let thread = try ResidentThread()
     // Besides the random posts below, there are always two that run and two that are cancelled.
@@ -80,7 +80,7 @@ struct RuleTests {
     #expect(report.completedCount >= 2 && report.cancelledCount >= 2)
   }
 
-  @Test("T5: a wait sees its own thread, a dead thread, and a cycle")
+  @Test("T5: a wait detects its own thread, a dead thread, and a cycle")
   func waits() throws {
     let (a, b) = (try ResidentThread(name: "a"), try ResidentThread(name: "b"))
     #expect(try a.performAndWait { try a.performAndWait { 1 } } == 1)
@@ -92,7 +92,7 @@ struct RuleTests {
     #expect(throws: ThreadError.finished(thread: "thread \"a\"")) { try a.performAndWait {} }
   }
 
-  @Test("T5: a wait detects its own thread, a dead thread, and a cycle")
+  @Test("T6: no callback runs under a lock, so every callback may use the thread")
   func locks() async throws {
     let box = Box<ResidentThread?>(nil)
     let log = Log()
@@ -133,7 +133,7 @@ struct RuleTests {
     #expect(log.text.hasSuffix("refused"))
   }
 
-  @Test("T6: no callback runs under a lock, so every callback may use the thread")
+  @Test("T7: work added during a pass gets a pass")
   func workInPass() throws {
     let done = Latch()
     let thread = try ResidentThread()
@@ -146,7 +146,7 @@ struct RuleTests {
     #expect(thread.counts.rejectedCount == 0)
   }
 
-  @Test("T7: work added during a pass gets a pass")
+  @Test("T8: the last closure to run is released before the loop sleeps")
   func release() throws {
     let log = Log()
     let thread = try ResidentThread()
@@ -162,7 +162,7 @@ struct RuleTests {
     waitUntil { log.text == "released again" }
   }
 
-  @Test("T8: the last closure to run is released before the loop sleeps")
+  @Test("T9: registries are synchronised and removable")
   func registry() throws {
     let threads = (0..<4).map { number in
       Thread.started {

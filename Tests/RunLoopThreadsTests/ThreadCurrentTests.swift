@@ -21,7 +21,7 @@ struct ThreadCurrentTests {
   }
 
   // L27
-  @Test("a thread that was made by other means has one object, which executes and ends with it")
+  @Test("a thread created by other code has one object, which is executing and ends with it")
   func foreign() throws {
     let object = try #require(
       onNewThread {
@@ -35,7 +35,7 @@ struct ThreadCurrentTests {
     try object.join()
   }
 
-  @Test("a thread created by other code has one object, which is executing and ends with it")
+  @Test("a loop that a foreign thread created earlier belongs to its object")
   func foreignLoop() {
     let same = onNewThread {
       let loop = RunLoop.current
@@ -44,7 +44,7 @@ struct ThreadCurrentTests {
     #expect(same == true)
   }
 
-  @Test("a loop that a foreign thread created earlier belongs to its object")
+  @Test("a foreign thread that gives up its loop gets a new one, which belongs to its object")
   func givenUp() {
     onNewThread {
       let thread = Thread.current
@@ -57,7 +57,7 @@ struct ThreadCurrentTests {
     }
   }
 
-  @Test("a foreign thread that gives up its loop gets a new one, which belongs to its object")
+  @Test("a foreign thread accepts work like any other")
   func foreignWork() throws {
     let box = Box<Thread?>(nil)
     let made = Latch()
@@ -80,13 +80,13 @@ struct ThreadCurrentTests {
     #expect(throws: ThreadError.finished(thread: "thread \"foreign\"")) { try thread.perform {} }
   }
 
-  @Test("a foreign thread accepts work like any other")
+  @Test("the object of a foreign thread is released with the thread")
   func foreignReleased() throws {
     let object = onNewThread { WeakBox(Thread.current) }
     #expect(object.object == nil)
   }
 
-  @Test("the object of a foreign thread is released with the thread")
+  @Test("the main thread's object is unique and available on every thread")
   func main() {
     #expect(Thread.main === Thread.mainThread && Thread.main.isMainThread)
     // The test program has an async main, and its first thread exits at some point.
@@ -99,7 +99,7 @@ struct ThreadCurrentTests {
   }
 
   @Test(
-    "the main thread's object is unique and available on every thread",
+    "a system thread has its object in the first round of destructors, and a finished one later",
     .rule(.r115, .m36))
   func foreignDestructors() {
     let late = Late()
@@ -110,7 +110,7 @@ struct ThreadCurrentTests {
     #expect(late.seen.value == ["executing", "finished", "finished"])
   }
 
-  @Test("a thread ends its object and its loop before any destructor", .rule(.r115, .m36), arguments: [false, true])
+  @Test("a thread ends its object and loop before any destructor runs", .rule(.r115, .m36), arguments: [false, true])
   func ownDestructors(exits: Bool) throws {
     let late = Late()
     let thread = Thread {
@@ -126,7 +126,7 @@ struct ThreadCurrentTests {
   }
 
   @Test(
-    "a thread ends its object and loop before any destructor runs", .rule(.r115, .m36))
+    "a thread that calls a bare pthread_exit has its object in the first round of destructors", .rule(.r115, .m36))
   func bareExit() throws {
     let late = Late()
     let thread = Thread {
@@ -141,7 +141,7 @@ struct ThreadCurrentTests {
     #expect(late.seen.value == ["executing", "cancel", "finished", "finished"])
   }
 
-  @Test("a thread that calls a bare pthread_exit has its object in the first round of destructors", .rule(.r115, .m21))
+  @Test("a thread whose loop has ended gets no object that could never end", .rule(.r115, .m21))
   func objectAfterLoop() {
     let late = Late()
     onNewThread {

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("What the end of a thread brings with it", .timeLimit(.minutes(20)))
 struct ThreadEndTests {
-  @Test("a thread whose loop has ended gets no object that could never end", .rule(.r115))
+  @Test("awaiting a thread's end resumes after its cancel call-outs and releases, like a join", .rule(.r115))
   func finished() async throws {
     for _ in 0..<20 {
       let log = Log()
@@ -37,7 +37,7 @@ struct ThreadEndTests {
   }
 
   @Test(
-    "awaiting a thread's end resumes after its cancel call-outs and releases, like a join", .rule(.r115))
+    "a thread may call exit in a call-out at its end, and the rest of the end still happens", .rule(.r115))
   func exitAtEnd() throws {
     let log = Log()
     let thread = Thread {
@@ -64,7 +64,7 @@ struct ThreadEndTests {
     #expect(log.text == "cancel cancel attachment stop" && resident.state == .finished)
   }
 
-  @Test("a thread may call exit in a call-out at its end, and the rest of the end still happens", .rule(.r115, .m14))
+  @Test("the loop of a never started thread ends with the thread's object", .rule(.r115, .m14))
   func neverStarted() throws {
     let log = Log()
     var thread: Thread? = Thread {}
@@ -82,7 +82,7 @@ struct ThreadEndTests {
     #expect(source.object == nil && timer.object == nil && cancelling.isValid)
   }
 
-  @Test("the loop of a never started thread ends with the thread's object", .rule(.r115))
+  @Test("many threads that are never started leave nothing behind", .rule(.r115))
   func manyNeverStarted() {
     let releases = Counter()
     for _ in 0..<1000 {
@@ -96,7 +96,7 @@ struct ThreadEndTests {
     #expect(releases.value == 1000)
   }
 
-  @Test("many threads that never start leave nothing behind", .rule(.r113, .m17), .disabled(if: isSanitizedForThreads))
+  @Test("a forked child has its own thread objects", .rule(.r113, .m17), .disabled(if: isSanitizedForThreads))
   func forked() async {
     await #expect(processExitsWith: .success) {
       let ends = onNewThread {
@@ -148,7 +148,7 @@ struct ThreadEndTests {
   }
 
   @Test(
-    "a forked child has its own thread objects", .rule(.r113, .m17),
+    "a forked child that waits for a thread of its parent is stopped", .rule(.r113, .m17),
     .disabled(if: isSanitizedForThreads))
   func waitInForkedChild() async {
     await #expect(processExitsWith: .success) {
@@ -206,20 +206,20 @@ struct AsyncMainTests {
 
     """
 
-  @Test("loop and object of the main thread reject what they are given once it has left", .rule(.m14, .m21))
+  @Test("the main thread's loop and object reject work once the thread has left", .rule(.m14, .m21))
   func late() throws {
     let (status, output) = try runProgram("async-main", ["late"])
     #expect(status == 0 && output == Self.answers, "\(status) \(output)")
   }
 
-  @Test("the main thread's loop and object reject work once the thread has left", .rule(.r115, .m14))
+  @Test("a main loop that was used earlier ends on its thread when that leaves", .rule(.r115, .m14))
   func early() throws {
     let (status, output) = try runProgram("async-main", ["early"])
     let begin = "object: true\ncancel on main: true\nloop: true, dropped 1\n"
     #expect(status == 0 && output == begin + Self.answers, "\(status) \(output)")
   }
 
-  @Test("a main loop that was used earlier ends on its thread when that leaves", .rule(.m14))
+  @Test("waiting for a main thread that has left returns at once", .rule(.m14))
   func waiting() throws {
     let (status, output) = try runProgram("async-main", ["waiting"])
     // The work may have been accepted earlier.

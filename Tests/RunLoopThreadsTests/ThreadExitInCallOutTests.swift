@@ -35,7 +35,7 @@ struct ThreadExitInCallOutTests {
   }
 
   @Test(
-    "waiting for a main thread that has left returns at once",
+    "a timer whose call-out ends its thread fires in another loop",
     arguments: [nil, Duration.milliseconds(1)])
   func timer(interval: Duration?) throws {
     let log = Log()
@@ -46,7 +46,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true false true false called")
   }
 
-  @Test("a timer whose call-out ends its thread fires in another loop")
+  @Test("timers due with one whose call-out ends their thread fire in another loop")
   func timers() throws {
     let log = Log()
     let first = Timer(deadline: RunLoop.current.now) { timer in
@@ -63,7 +63,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true true false true second")
   }
 
-  @Test("timers due with one whose call-out ends their thread fire in another loop")
+  @Test("an observer whose call-out ends its thread is called in another loop")
   func observer() throws {
     let log = Log()
     let body = work(log)
@@ -73,7 +73,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true true called")
   }
 
-  @Test("an observer whose call-out ends its thread is called in another loop")
+  @Test("observers around a nested run that ends their thread are called in another loop, even one that had left")
   func nestedObservers() throws {
     let log = Log()
     let inner = work(log)
@@ -90,7 +90,7 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true nests true nests called")
   }
 
-  @Test("observers around a nested run that ends their thread are called in another loop, even one that had left")
+  @Test("a timer moved to another loop in the call-out that ends its thread fires there")
   func movedTimer() throws {
     let log = Log()
     let made = Box<RunLoop?>(nil)

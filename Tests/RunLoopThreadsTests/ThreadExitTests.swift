@@ -10,7 +10,7 @@ import TestSupport
 // L24, L25
 @Suite("The end of a thread", .timeLimit(.minutes(20)))
 struct ThreadExitTests {
-  @Test("a timer moved to another loop in the call-out that ends its thread fires there")
+  @Test("a thread that leaves by exit leaks neither its object nor its block nor the block's captures")
   func exit() throws {
     let log = Log()
     let object: WeakBox<Thread>
@@ -33,7 +33,7 @@ struct ThreadExitTests {
     #expect(log.text == "ran released gone" || log.text == "ran gone released")
   }
 
-  @Test("a thread that leaves by exit leaks neither its object nor its block nor the block's captures")
+  @Test("exit works from any depth, and nothing after it runs")
   func depth() throws {
     let log = Log()
     let thread = Thread.started {
@@ -49,7 +49,7 @@ struct ThreadExitTests {
     #expect(log.text == "" && thread.isFinished)
   }
 
-  @Test("exit ends the loop of the thread, and drops what waits in it")
+  @Test("exit ends the thread's loop, and drops the work waiting in it")
   func exitEndsLoop() throws {
     let log = Log()
     let hold = Hold()
@@ -66,7 +66,7 @@ struct ThreadExitTests {
     #expect(log.text == "" && loop.hasEnded && token.state == .dropped && delayed.state == .dropped)
   }
 
-  @Test("exit ends the thread's loop, and drops the work waiting in it")
+  @Test("exit within work ends the running work and all work behind it, even in the same pass")
   func exitInWork() throws {
     let log = Log()
     let hold = Hold()
@@ -91,7 +91,7 @@ struct ThreadExitTests {
     #expect([first, second, third, fourth, fifth].map(\.state) == [.ran, .dropped, .dropped, .dropped, .dropped])
   }
 
-  @Test("exit within work ends the running work and all work behind it, even in the same pass", arguments: 0..<4)
+  @Test("a resident thread that leaves by exit in a call-out leaves its loop to nobody else", arguments: 0..<4)
   func exitOfResidentThread(kind: Int) throws {
     let loop: WeakBox<RunLoop>
     do {
@@ -112,7 +112,7 @@ struct ThreadExitTests {
     waitUntil { loop.object == nil }
   }
 
-  @Test("a resident thread that leaves by exit in a call-out leaves its loop to nobody else")
+  @Test("a task's job cannot end its thread, and the message says so")
   func exitInTask() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let thread = try ResidentThread()
@@ -124,7 +124,7 @@ struct ThreadExitTests {
     #expect(message.contains("Thread.exit() was called in a task, which would never be finished"), "\(message)")
   }
 
-  @Test("a task's job cannot end its thread, and the message says so")
+  @Test("the waiter for work whose thread exits meanwhile is notified")
   func waiterOfExit() {
     let thread = Thread.running(name: "leaver")
     #expect(throws: ThreadError.dropped(thread: "thread \"leaver\"")) {
@@ -132,7 +132,7 @@ struct ThreadExitTests {
     }
   }
 
-  @Test("the waiter for work whose thread exits meanwhile is notified")
+  @Test("exit within delayed work ends that work and the rest")
   func exitInTimer() throws {
     let hold = Hold()
     let thread = Thread.started {
@@ -147,7 +147,7 @@ struct ThreadExitTests {
     #expect(leaving.state == .dropped && due.state == .dropped)
   }
 
-  @Test("exit within delayed work ends that work and the rest")
+  @Test("the exit hook runs once on the thread, before its loop has ended, even after exit")
   func hook() throws {
     Hook.install()
     for leaves in [false, true] {
@@ -163,7 +163,7 @@ struct ThreadExitTests {
     }
   }
 
-  @Test("the exit hook runs once on the thread, before its loop has ended, even after exit")
+  @Test("calling the exit hook costs the same after many threads")
   func hookOfMany() throws {
     Hook.install()
     let thread = Thread.started {
@@ -173,7 +173,7 @@ struct ThreadExitTests {
     #expect(thread.isFinished)
   }
 
-  @Test("calling the exit hook costs the same after many threads")
+  @Test("the exit hook runs on a foreign thread too if that has an object")
   func foreignHook() {
     Hook.install()
     let log = Log()
@@ -181,7 +181,7 @@ struct ThreadExitTests {
     #expect(log.text == "hook on itself, loop alive")
   }
 
-  @Test("the exit hook runs on a foreign thread too if that has an object")
+  @Test("the exit hook's posts are rejected or dropped, and not silently lost")
   func hookPosts() throws {
     Hook.install()
     let log = Log()

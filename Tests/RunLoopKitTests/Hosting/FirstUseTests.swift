@@ -14,7 +14,7 @@ import Testing
 struct FirstUseTests {
   static let isComplete = ProcessInfo.processInfo.environment["RUNLOOP_FIRST_USES"] == "all"
 
-  @Test("whatever the main thread uses first, each item is served by each way of running", .rule(.m32))
+  @Test("whatever the main thread uses first, every way of running serves each item", .rule(.m32))
   func oneThread() throws {
     let table = try FirstUseTable()
     table.fill(pairs: table.pairs(all: Self.isComplete, factor: 5), delays: [nil])
@@ -23,7 +23,7 @@ struct FirstUseTests {
   }
 
   @Test(
-    "a second thread that uses the main loop for the first time, up to 2 ms later, neither crashes nor loses an item",
+    "a second thread's first use of the main loop, up to 2 ms later, neither crashes nor loses items",
     .rule(.m32))
   func twoThreads() throws {
     let table = try FirstUseTable()

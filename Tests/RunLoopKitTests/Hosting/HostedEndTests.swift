@@ -11,7 +11,7 @@ import TestSupport
 
 @Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(20)))
 struct HostedEndTests {
-  @Test("a loop serves it from the call on, once, and until it is asked not to", .rule(.m32))
+  @Test("a loop serves Core Foundation's from the call on, once, and until told to stop", .rule(.m32))
   func beginsAndEnds() {
     let log = onNewThread {
       let loop = RunLoop.current
@@ -26,7 +26,7 @@ struct HostedEndTests {
     #expect(log == "false true true true true false true")
   }
 
-  @Test("a loop that serves it no more waits by itself, with what Core Foundation has left where it is", .rule(.m32))
+  @Test("a loop that stopped serving Core Foundation's waits on its own, and leaves items there", .rule(.m32))
   func waitsByItself() {
     let log = hosted { rig in
       let source = CFSource { rig.write("S0") }
@@ -43,7 +43,7 @@ struct HostedEndTests {
     #expect(log == "finished T finished S0 handledSource")
   }
 
-  @Test("it may end in a call-out of either loop, while the loop waits", .rule(.m2, .m32))
+  @Test("serving can end in a call-out of either loop, while the loop waits", .rule(.m2, .m32))
   func endsInCallOut() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -70,7 +70,7 @@ struct HostedEndTests {
     #expect(log == "F B stopped stopped")
   }
 
-  @Test("it may end in a run within a wait, and begin again there", .rule(.m2, .m32))
+  @Test("serving can end in a run nested in a wait, and begin again there", .rule(.m2, .m32))
   func endsInNestedRun() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -92,7 +92,7 @@ struct HostedEndTests {
   }
 
   @Test(
-    "a guest, a loop on virtual time and one whose thread has ended are rejected; a loop that serves is no guest",
+    "guests, loops on virtual time and ended loops cannot serve, and a serving loop cannot be a guest",
     .rule(.m7, .m32))
   func rejected() {
     let errors = onNewThread {
@@ -116,7 +116,7 @@ struct HostedEndTests {
   }
 
   @Test(
-    "another thread cannot make a loop serve it, or be served by it: an error with both threads",
+    "another thread cannot start serving in either direction, and the error names both threads",
     .rule(.r18, .m15, .m32))
   func otherThread() {
     let errors = onNewThread {
@@ -133,7 +133,7 @@ struct HostedEndTests {
     #expect(errors == [true, true])
   }
 
-  @Test("it ends with the thread, whether Foundation's loop of the thread is kept or not", .rule(.r115, .r117, .m32))
+  @Test("serving ends with the thread, whether Foundation's loop is retained or not", .rule(.r115, .r117, .m32))
   func threadEnds() {
     let kept = Box<HostedRig?>(nil)
     for _ in 0..<20 {
@@ -152,7 +152,7 @@ struct HostedEndTests {
     }
   }
 
-  @Test("a destructor of the thread's data may still run our loop", .rule(.r115, .m32))
+  @Test("a destructor of thread-specific data can still run our loop", .rule(.r115, .m32))
   func lateRun() {
     let log = Log()
     onNewThread {
@@ -196,7 +196,7 @@ struct HostedEndTests {
     }
   }
 
-  @Test("a forked child's loop does not serve it, and runs by itself", .rule(.m17, .m32))
+  @Test("a forked child's loop does not serve Core Foundation's, and runs on its own", .rule(.m17, .m32))
   func fork() async {
     await #expect(processExitsWith: .success) {
       let log = hosted { rig in

@@ -13,7 +13,7 @@ import TestSupport
 /// Foundation's objects on the thread's run loop, served while this package's loop runs.
 @Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(20)))
 struct HostedFoundationTests {
-  @Test("a process that ends is reported by its handler, and can be waited for in a call-out", .rule(.m32))
+  @Test("a process's end is reported to its handler, and a call-out can wait for it", .rule(.m32))
   func process() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -47,7 +47,7 @@ struct HostedFoundationTests {
   }
 
   @Test(
-    "a process can be waited for in a call-out of Core Foundation's, and posts meanwhile have their turn after it",
+    "a Core Foundation call-out can wait for a process, and posts made meanwhile are served afterwards",
     .rule(.m32))
   func processInTheirs() {
     let log = hosted { rig in
@@ -72,7 +72,7 @@ struct HostedFoundationTests {
     #expect(log == "exit 0 B stopped")
   }
 
-  @Test("a socket of Core Foundation's calls its client, and keeps a run alive until it is invalid", .rule(.m32))
+  @Test("a Core Foundation socket calls its client, and keeps a run alive until it is invalid", .rule(.m32))
   func socketSource() throws {
     let pair = try SocketPair()
     let log = hosted { rig in
@@ -89,7 +89,7 @@ struct HostedFoundationTests {
     #expect(log == "hello end returned")
   }
 
-  @Test("the delegate of a URL session on the loop's operations hears of a response", .rule(.m32))
+  @Test("the delegate of a URL session that uses the loop receives a response", .rule(.m32))
   func urlSession() {
     let log = hosted { rig in
       let server = try LoopbackServer { _ in

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Modes of a loop that waits in Core Foundation's", .timeLimit(.minutes(20)))
 struct HostedModeTests {
-  @Test("a mode that is empty in both loops is finished at once, and none is made", .rule(.r24, .r25, .m32))
+  @Test("running a mode that is empty in both loops finishes at once, and creates no mode", .rule(.r24, .r25, .m32))
   func empty() {
     let log = hosted { rig in
       rig.observe("observed")
@@ -23,7 +23,7 @@ struct HostedModeTests {
   }
 
   @Test(
-    "a run lasts as long as Foundation has something in the mode, and ends with the last of it", .rule(.r25, .r29, .m32)
+    "a run lasts as long as Foundation has items in the mode, and ends with the last one", .rule(.r25, .r29, .m32)
   )
   func lasts() {
     let log = hosted { rig in
@@ -39,7 +39,7 @@ struct HostedModeTests {
     #expect(log == "F finished F G returned")
   }
 
-  @Test("the last thing of Core Foundation's may leave in a call-out that is no source", .rule(.r25, .m32))
+  @Test("the last Core Foundation item may be removed in a call-out that is not a source", .rule(.r25, .m32))
   func lastLeaves() {
     let log = hosted { rig in
       let source = CFSource { rig.write("never") }
@@ -63,7 +63,7 @@ struct HostedModeTests {
     #expect(log == "F CB finished G finished")
   }
 
-  @Test("ours may go and come while Core Foundation's loop waits for its own", .rule(.r25, .m32))
+  @Test("our items may be added and removed while Core Foundation's loop waits", .rule(.r25, .m32))
   func oursComes() {
     let log = hosted { rig in
       let timer = foundationTimer(after: 0.001) { _ in
@@ -75,7 +75,7 @@ struct HostedModeTests {
     #expect(log == "T finished false")
   }
 
-  @Test("a mode that only Core Foundation's loop has is run, and is made in ours", .rule(.r22, .r24, .m32))
+  @Test("a mode that only Core Foundation's loop has can be run, and is created in ours", .rule(.r22, .r24, .m32))
   func theirMode() {
     let log = hosted { rig in
       foundationTimer(after: 0.001, mode: .init("theirs")) { _ in rig.write("F \(rig.loop.currentMode == "theirs")") }
@@ -86,7 +86,7 @@ struct HostedModeTests {
     #expect(log == "F true finished true finished")
   }
 
-  @Test("a run in one mode serves that mode of Core Foundation's loop only", .rule(.r20, .r108, .m32))
+  @Test("a run serves only the same mode of Core Foundation's loop", .rule(.r20, .r108, .m32))
   func oneMode() {
     let log = hosted { rig in
       let source = CFSource { rig.write("default") }
@@ -105,7 +105,7 @@ struct HostedModeTests {
   }
 
   @Test(
-    "a mode that is common in ours is common in Core Foundation's loop, from its next wait on",
+    "a mode common in our loop is common in Core Foundation's from its next wait on",
     .rule(.r101, .r102, .m32))
   func commonModes() {
     let log = hosted { rig in

@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Runs in the call-outs of both loops", .timeLimit(.minutes(20)))
 struct HostedNestingTests {
-  @Test("a call-out of Core Foundation's may run our loop, and what it leaves has its turn", .rule(.r108, .m32))
+  @Test("a Core Foundation call-out may run our loop, and the remaining work is served later", .rule(.r108, .m32))
   func oursInTheirs() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -33,7 +33,7 @@ struct HostedNestingTests {
   }
 
   @Test(
-    "what comes for our loop while a call-out of Core Foundation's runs it in another mode is not lost",
+    "our work is not lost if it arrives while a Core Foundation call-out runs our loop in another mode",
     .rule(.r35, .r36, .m2, .m32))
   func otherMode() throws {
     let pipe = try RawPipe()
@@ -58,7 +58,7 @@ struct HostedNestingTests {
     #expect(log == "stopped B D1 stopped")
   }
 
-  @Test("a call-out of ours may run our loop again, and both are served there", .rule(.r109, .m32))
+  @Test("our call-outs may run our loop again, and both loops are served there", .rule(.r109, .m32))
   func oursInOurs() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -76,7 +76,7 @@ struct HostedNestingTests {
   }
 
   @Test(
-    "a call-out of ours may run Core Foundation's loop by itself, and our loop is served after it", .rule(.m2, .m32))
+    "our call-outs may run Core Foundation's loop alone, and our loop is served afterwards", .rule(.m2, .m32))
   func theirsInOurs() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -104,7 +104,7 @@ struct HostedNestingTests {
   }
 
   @Test(
-    "what is posted while a call-out of Core Foundation's runs that loop by itself is not lost, and does not spin",
+    "posts during a Core Foundation call-out's own run of that loop are not lost, and do not spin",
     .rule(.m2, .m32))
   func theirsInTheirs() {
     let log = hosted { rig in
@@ -134,7 +134,7 @@ struct HostedNestingTests {
   }
 
   @Test(
-    "the same for an observer of Core Foundation's that runs the loop before it waits, or as it enters",
+    "posts during a Core Foundation observer's run of the loop, at entry or before a wait, are not lost",
     .rule(.r49, .m2, .m32))
   func byObservers() {
     for activity in [CFRunLoopActivity.entry, .beforeTimers, .beforeWaiting] {

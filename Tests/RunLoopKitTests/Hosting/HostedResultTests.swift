@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(20)))
 struct HostedResultTests {
-  @Test("a source of version 0 is a handled source", .rule(.r6, .r8, .m32))
+  @Test("a Core Foundation source of version 0 counts as a handled source", .rule(.r6, .r8, .m32))
   func source0() {
     let log = hosted { rig in
       let source = CFSource { rig.write("S0") }
@@ -25,7 +25,7 @@ struct HostedResultTests {
     #expect(log == "S0 handledSource S0 handledSource")
   }
 
-  @Test("a source of version 1 is a handled source", .rule(.r6, .r8, .m32))
+  @Test("a Core Foundation source of version 1 counts as a handled source", .rule(.r6, .r8, .m32))
   func source1() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -40,7 +40,7 @@ struct HostedResultTests {
     #expect(log == "S1 handledSource S1 handledSource")
   }
 
-  @Test("timers, blocks and wake-ups of Core Foundation's are none, and make no pass of ours", .rule(.r8, .m32))
+  @Test("Core Foundation's timers, blocks and wake-ups are not sources, and cause no pass of ours", .rule(.r8, .m32))
   func noSources() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -61,7 +61,7 @@ struct HostedResultTests {
     #expect(log == "E BT BS BW F CB AW X stopped")
   }
 
-  @Test("a source that posts to our loop in the same pass is a handled source all the same", .rule(.r8, .m20, .m32))
+  @Test("a Core Foundation source that posts to our loop in the same pass counts as handled", .rule(.r8, .m20, .m32))
   func shared() {
     let log = hosted { rig in
       // The gate opens while the source performs, so Core Foundation serves it in the same pass.
@@ -78,7 +78,7 @@ struct HostedResultTests {
   }
 
   @Test(
-    "posts, dates and descriptors of ours are none, however often they end Core Foundation's wait",
+    "our posts, dates and descriptors are no handled sources, however often they end the wait",
     .rule(.r8, .m20, .m32))
   func notShared() {
     let log = hosted { rig in
@@ -96,7 +96,7 @@ struct HostedResultTests {
     #expect(log == "T B stopped")
   }
 
-  @Test("a run that polls serves what is ready there, one source of each loop", .rule(.r9, .r12, .m32))
+  @Test("a polling run serves what is ready, one source of each loop", .rule(.r9, .r12, .m32))
   func polling() {
     let log = hosted { rig in
       let sources = ["a", "b"].map { name in CFSource { rig.write(name) } }
@@ -118,7 +118,7 @@ struct HostedResultTests {
     #expect(log == "CB a handledSource b handledSource timedOut c a timedOut")
   }
 
-  @Test("a loop that always has work of its own serves Core Foundation's too", .rule(.r3, .r11, .m1, .m32))
+  @Test("a loop that always has its own work still serves Core Foundation's", .rule(.r3, .r11, .m1, .m32))
   func busy() {
     let log = hosted { rig in
       let ours = Box<RunLoop.Source?>(nil)
@@ -140,7 +140,7 @@ struct HostedResultTests {
     #expect(log == "S0 stopped")
   }
 
-  @Test("a stop of Core Foundation's loop stops the innermost run of ours", .rule(.r35, .m32))
+  @Test("a stop of Core Foundation's loop stops our innermost run", .rule(.r35, .m32))
   func stop() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -160,7 +160,7 @@ struct HostedResultTests {
   }
 
   @Test(
-    "the loop of a stopping thread returns from Core Foundation's wait, and runs no more", .rule(.r34, .r43, .m24, .m32)
+    "a stopping thread's loop returns from Core Foundation's wait, and runs no more", .rule(.r34, .r43, .m24, .m32)
   )
   func stopping() {
     let log = hosted { rig in

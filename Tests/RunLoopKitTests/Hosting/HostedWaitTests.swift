@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("A loop that waits in Core Foundation's", .timeLimit(.minutes(20)))
 struct HostedWaitTests {
-  @Test("timers of both are fired while ours runs", .rule(.m32))
+  @Test("timers of both loops fire while ours runs", .rule(.m32))
   func timers() {
     let log = hosted { rig in
       let ours = Timer(timeInterval: 1000, repeats: false) { _ in rig.write("T") }
@@ -56,7 +56,7 @@ struct HostedWaitTests {
   }
 
   @Test(
-    "a wake-up of ours is one pass and no handled source; one of Core Foundation's is no pass of ours",
+    "our wake-up causes a pass but no handled source, and Core Foundation's causes no pass of ours",
     .rule(.r45, .m20, .m32))
   func wakeUps() {
     let log = hosted { rig in
@@ -79,7 +79,7 @@ struct HostedWaitTests {
     #expect(log == "E BT BS BW AW BT BS BW AW B BT BS BW AW X stopped")
   }
 
-  @Test("the run's time ends the wait, and so does a timer's date that was moved there", .rule(.r14, .r13, .m32))
+  @Test("the run's timeout ends the wait, and so does a timer moved to an earlier date", .rule(.r14, .r13, .m32))
   func deadlines() {
     let log = hosted { rig in
       rig.keepAlive()
@@ -95,7 +95,7 @@ struct HostedWaitTests {
     #expect(log == "timedOut T stopped")
   }
 
-  @Test("our descriptors are level-triggered here too", .rule(.r77, .r10, .m6, .m32))
+  @Test("our descriptors stay level-triggered when Core Foundation's loop is served", .rule(.r77, .r10, .m6, .m32))
   func descriptors() throws {
     let pipe = try RawPipe()
     let log = hosted { rig in
@@ -115,7 +115,7 @@ struct HostedWaitTests {
   }
 
   @Test(
-    "the first descriptor of a loop that waits is watched; the last that leaves elsewhere wakes nobody",
+    "a waiting loop watches its first descriptor, and removing the last one elsewhere wakes nobody",
     .rule(.m3, .m32))
   func descriptorWhileAsleep() throws {
     let pipe = try RawPipe()

@@ -23,7 +23,7 @@ struct MainLoopProcessTests {
   }
 
   @Test(
-    "a forked child has a main loop of its own, which serves nobody and wakes nobody of its parent's", .rule(.m17, .m32)
+    "a forked child has its own main loop, which serves and wakes nobody of its parent's", .rule(.m17, .m32)
   )
   func fork() throws {
     #expect(try lines("forked") == ["served true", "parent stopped: E BT BS BW AW exited(0) X"])
@@ -44,7 +44,7 @@ struct MainLoopProcessTests {
   }
 
   @Test(
-    "without descriptors for Core Foundation's main loop this is reported, and the next item tries again", .rule(.m32))
+    "a lack of descriptors for Core Foundation's main loop is reported, and the next item tries again", .rule(.m32))
   func lacking() throws {
     #expect(try lines("lacking") == ["reported 1", "1 2"])
   }
@@ -54,12 +54,12 @@ struct MainLoopProcessTests {
     #expect(try lines("late") == ["serves true", "stopped", "then serves true"])
   }
 
-  @Test("a wake-up of Core Foundation's main loop while it has nothing keeps no guest busy", .rule(.m32))
+  @Test("waking Core Foundation's main loop while it has nothing does not keep a guest busy", .rule(.m32))
   func empty() throws {
     #expect(try lines("empty") == ["quiet"])
   }
 
-  @Test("a stop whose argument makes Core Foundation's main loop ends the run of the main loop")
+  @Test("a stop that creates Core Foundation's main loop as its argument ends the main loop's run")
   func stopThatMakes() throws {
     #expect(try lines("stopped") == ["stopped", "lost false"])
   }

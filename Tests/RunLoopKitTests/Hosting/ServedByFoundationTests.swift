@@ -13,7 +13,7 @@ import TestSupport
 @Suite("A loop that Core Foundation's serves", .timeLimit(.minutes(20)))
 struct ServedByFoundationTests {
   @Test(
-    "timers, blocks, signalled sources, messages and descriptors are served in runs of Foundation's loop", .rule(.m28))
+    "runs of Foundation's loop serve our timers, blocks, signalled sources, messages and descriptors", .rule(.m28))
   func everything() throws {
     let pipe = try RawPipe()
     let log = served { log, loop in
@@ -53,7 +53,7 @@ struct ServedByFoundationTests {
     #expect(log == "B | B T | T S | S M7 | M7 D5 | D5")
   }
 
-  @Test("our timers fire while a process is waited for", .rule(.m28), arguments: [false, true])
+  @Test("our timers fire while the thread waits for a process", .rule(.m28), arguments: [false, true])
   func process(inCallOut: Bool) {
     let log = onNewThread {
       let log = Log()
@@ -98,7 +98,7 @@ struct ServedByFoundationTests {
     #expect(log == "T T T exit 0")
   }
 
-  @Test("our loop may be run in a call-out of Foundation's, and Foundation's in one of ours", .rule(.m28, .r108))
+  @Test("Foundation's call-outs may run our loop, and ours may run Foundation's", .rule(.m28, .r108))
   func nested() {
     let log = served { log, loop in
       foundationTimer(after: 0.001) { _ in
@@ -122,7 +122,7 @@ struct ServedByFoundationTests {
     #expect(log == "F[ T[ G ] ]")
   }
 
-  @Test("a mode is served in runs of the mode of the same name", .rule(.m28))
+  @Test("a mode is served in runs of Foundation's mode with the same name", .rule(.m28))
   func modes() {
     let log = onNewThread {
       let log = Log()
@@ -146,7 +146,7 @@ struct ServedByFoundationTests {
   }
 
   @Test(
-    "a timer of Foundation's that is added to our loop there is in Foundation's, which is not served later", .rule(.m28)
+    "a Foundation timer added to our loop there belongs to Foundation's, which is not served later", .rule(.m28)
   )
   func foundationItems() {
     let log = served { log, loop in
@@ -161,7 +161,7 @@ struct ServedByFoundationTests {
     #expect(log == "true F false")
   }
 
-  @Test("what a call-out of Foundation's queues is posted in the same run", .rule(.m28), arguments: [true, false])
+  @Test("a notification queued by a Foundation call-out is posted in that run", .rule(.m28), arguments: [true, false])
   func notificationQueue(isAsap: Bool) {
     let log = served { log, loop in
       postFromFoundationTimer(isAsap ? .asap : .whenIdle, log) { CFRunLoopStop(CFRunLoopGetCurrent()) }
@@ -171,7 +171,7 @@ struct ServedByFoundationTests {
   }
 
   @Test(
-    "what a call-out of Foundation's queues is posted in a wait in which it is served", .rule(.m32),
+    "a notification queued by a Foundation call-out is posted in a wait during which it is served", .rule(.m32),
     arguments: [true, false])
   func notificationQueueOfHost(isAsap: Bool) {
     let log = hosted { rig in
@@ -184,7 +184,7 @@ struct ServedByFoundationTests {
     #expect(log == "stopped F N")
   }
 
-  @Test("when the body has returned or thrown, each loop is by itself again", .rule(.m28))
+  @Test("after the body has returned or thrown, each loop is independent again", .rule(.m28))
   func end() {
     struct Failure: Error {}
     let log = onNewThread {

@@ -11,7 +11,7 @@ import Testing
 /// Core Foundation's loop of a thread other than the main thread, which is served automatically.
 @Suite("Foundation's loop of a thread, without a call", .timeLimit(.minutes(20)))
 struct ThreadServiceTests {
-  @Test("a thread whose only item is a timer of Foundation's runs until it has fired", .rule(.m32))
+  @Test("a thread whose only item is a Foundation timer runs until it has fired", .rule(.m32))
   func onlyATimer() {
     let log = Log()
     onNewThread {
@@ -21,7 +21,7 @@ struct ThreadServiceTests {
     #expect(log.text == "T finished")
   }
 
-  @Test("so does run(), in a mode that has a repeating timer of Foundation's until that is invalidated", .rule(.m32))
+  @Test("run() continues while its mode has a repeating Foundation timer", .rule(.m32))
   func runWithoutALimit() {
     let fired = Counter()
     onNewThread {
@@ -34,7 +34,7 @@ struct ThreadServiceTests {
     #expect(fired.value == 3)
   }
 
-  @Test("run(mode:before:) and run(until:) serve it", .rule(.m32))
+  @Test("run(mode:before:) and run(until:) serve Foundation's timers", .rule(.m32))
   func foundationsSpellings() {
     let fired = Counter()
     onNewThread {
@@ -49,7 +49,7 @@ struct ThreadServiceTests {
     #expect(fired.value == 2)
   }
 
-  @Test("in a run with a time limit a source of Core Foundation's keeps the mode alive", .rule(.m32))
+  @Test("in a run with a time limit, a Core Foundation source keeps the mode alive", .rule(.m32))
   func sourceWithALimit() {
     let log = Log()
     onNewThread {
@@ -72,7 +72,7 @@ struct ThreadServiceTests {
     #expect(log.text == "S stopped")
   }
 
-  @Test("in a run without a limit it does not, which is reported, until serveCoreFoundation() was called", .rule(.m32))
+  @Test("an unlimited run reports a Core Foundation source that it ignores before serveCoreFoundation()", .rule(.m32))
   func sourceWithoutALimit() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onNewThread {
@@ -97,7 +97,7 @@ struct ThreadServiceTests {
     #expect(text.contains("call RunLoop.current.serveCoreFoundation()"), "\(text)")
   }
 
-  @Test("items that only a run of Foundation's could have served are reported when their thread ends", .rule(.m32))
+  @Test("items that only a Foundation run could have served are reported when their thread ends", .rule(.m32))
   func reverse() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       // A thread that has not used Foundation's loop.
@@ -128,7 +128,7 @@ struct ThreadServiceTests {
   }
 
   @Test(
-    "a timer that another thread adds to Core Foundation's loop ends a sleep that began before it had items",
+    "a timer added by another thread to Core Foundation's empty loop ends a sleep in progress",
     .rule(.m32))
   func addedWhileAsleep() {
     let log = Log()
@@ -151,7 +151,7 @@ struct ThreadServiceTests {
     #expect(log.text == "T stopped")
   }
 
-  @Test("after stopServingCoreFoundation() nothing of it is served, nor keeps a run alive", .rule(.m32))
+  @Test("after stopServingCoreFoundation() nothing of Core Foundation's is served or keeps a run alive", .rule(.m32))
   func optOut() {
     let log = Log()
     onNewThread {
@@ -164,7 +164,7 @@ struct ThreadServiceTests {
     #expect(log.text == "finished false")
   }
 
-  @Test("a thread that has no loop of Core Foundation's gets none, and its loop no service", .rule(.m32))
+  @Test("a thread without a Core Foundation loop gets none, and its loop no service", .rule(.m32))
   func none() {
     onNewThread {
       let loop = RunLoop.current
@@ -175,7 +175,7 @@ struct ThreadServiceTests {
     }
   }
 
-  @Test("a nested run and a run that only looks serve it as well", .rule(.m32))
+  @Test("nested and polling runs serve Core Foundation's loop too", .rule(.m32))
   func nestedAndLooking() {
     let log = Log()
     onNewThread {
