@@ -122,7 +122,7 @@ struct DescriptorEventTests {
   }
 
   @Test(
-    "of two sources of a descriptor, only the one that asks is told that the peer shut down writing", .rule(.m6)
+    "of two sources of a descriptor, only the one that asks is notified that the peer shut down writing", .rule(.m6)
   )
   func halfClosedForOne() throws {
     let socket = try RawPipe(.socket)

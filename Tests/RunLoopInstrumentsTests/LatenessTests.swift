@@ -5,7 +5,7 @@ import RunLoopInstruments
 import Testing
 
 @Suite("Late timers") struct LatenessTests {
-  /// Looks every half second, at how late a timer has been and how long its thread had no processor.
+  /// Observes every half second how late a timer has been and how long its thread had no processor.
   ///
   /// - Parameter stops: The looks at which the process is stopped.
   private func timers(
