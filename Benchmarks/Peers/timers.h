@@ -162,6 +162,17 @@ static void w6(void) {
     LOOP_DRAIN(loop);
   } while (!enough(&watch, count));
   race_report("end a random one and make one", each(&watch), "ns");
+  watch = stopwatch();
+  do {
+    for (int i = 0; i < 1000; i++) {
+      struct timer *made = (struct timer *)malloc(sizeof *made);
+      timer_init(loop, made, never);
+      timer_start(made, far(&random));
+      timer_free(made);
+    }
+    LOOP_DRAIN(loop);
+  } while (!enough(&watch, count));
+  race_report("make one and end it", each(&watch), "ns");
 #endif
 }
 

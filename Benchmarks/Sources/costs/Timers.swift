@@ -14,8 +14,10 @@ struct Shuffle {
   }
 }
 
-/// Moves timers, removes and adds them, or replaces them, among many others.
-nonisolated func liveTimers(_ count: Int, among live: Int, _ what: String) {
+/// Operations on timers among many others.
+enum TimerWork: String { case moves, removals, makes, pairs, schedules, requests }
+
+nonisolated func liveTimers(_ count: Int, among live: Int, _ what: TimerWork) {
   let loop = RunLoop.current
   let base = loop.now
   var shuffle = Shuffle()
@@ -24,43 +26,53 @@ nonisolated func liveTimers(_ count: Int, among live: Int, _ what: String) {
     loop.add(timer, forMode: .default)
     return timer
   }
-  var date = base.advanced(by: .seconds(120))
-  let extra = Timer(deadline: date) { _ in }
-  let start = nanoseconds()
+  var last = base.advanced(by: .seconds(120))
+  /// A date later than all before.
+  func date() -> SuspendingClock.Instant {
+    last = last.advanced(by: .nanoseconds(6000))
+    return last
+  }
+  let extra = Timer(deadline: last) { _ in }
+  let timedOut = Counter()
+  let start = processorNanoseconds()
   for _ in 0..<count {
     let index = shuffle.next(live)
-    date = date.advanced(by: .nanoseconds(6000))
     switch what {
-    case "moves": timers[index].deadline = date
-    case "removals":
+    case .moves: timers[index].deadline = date()
+    case .removals:
       loop.remove(timers[index], forMode: .default)
-      timers[index].deadline = date
+      timers[index].deadline = date()
       loop.add(timers[index], forMode: .default)
-    case "pairs":
-      extra.deadline = date
+    case .pairs:
+      extra.deadline = date()
       loop.add(extra, forMode: .default)
       loop.remove(extra, forMode: .default)
-    default:
+    case .schedules:
       timers[index].invalidate()
-      timers[index] = Timer(deadline: date) { _ in }
+      timers[index] = loop.schedule(in: .milliseconds(60_000 + index)) { _ in }
+    case .requests:
+      // A timeout for a request that is answered in time.
+      loop.schedule(in: .milliseconds(60_000 + index)) { _ in if index >= 0 { _ = timedOut.add() } }.invalidate()
+    case .makes:
+      timers[index].invalidate()
+      timers[index] = Timer(deadline: date()) { _ in }
       loop.add(timers[index], forMode: .default)
     }
   }
-  report(what, count, start)
+  report(what.rawValue, count, start, now: processorNanoseconds())
 }
 
-/// Creates timers that fire once, at random dates within a tenth of a second.
+/// Creates timers that fire once, at random dates within a tenth of a second, or two seconds for a million timers.
 nonisolated func shots(_ count: Int) {
   let loop = RunLoop.current
   let counter = Counter()
-  let base = loop.now
+  let span = count < 1_000_000 ? 100_000_000 : 2_000_000_000
   var shuffle = Shuffle()
-  let start = nanoseconds()
+  let start = processorNanoseconds()
   for _ in 0..<count {
-    let date = base.advanced(by: .nanoseconds(shuffle.next(100_000_000)))
-    loop.add(Timer(deadline: date) { _ in if counter.add() == count { loop.stop() } }, forMode: .default)
+    loop.schedule(in: .nanoseconds(shuffle.next(span))) { _ in if counter.add() == count { loop.stop() } }
   }
-  report("making", count, start)
+  report("making", count, start, now: processorNanoseconds())
   loop.runUntilStopped()
-  report("all", count, start)
+  report("all", count, start, now: processorNanoseconds())
 }

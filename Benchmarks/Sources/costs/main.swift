@@ -9,6 +9,8 @@
 //     valgrind --tool=callgrind costs moves 100000       moves the dates of 10,000 timers; again with 200000
 //     valgrind --tool=callgrind costs removals 100000    removes, moves and adds one of 100,000 timers
 //     valgrind --tool=callgrind costs makes 100000       invalidates one of 100,000 timers, and adds a new one
+//     valgrind --tool=callgrind costs schedules 100000   the same, with `schedule(in:)`
+//     valgrind --tool=callgrind costs requests 100000    schedules and ends a timer beside 100,000 others
 //     valgrind --tool=callgrind costs shots 100000       creates timers that fire once within a tenth of a second
 //     valgrind --tool=callgrind costs pairs 100000       moves, adds and removes a timer beside 100,000 others
 //     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
@@ -20,14 +22,17 @@ import Glibc
 import RunLoopCore
 import Synchronization
 
-func nanoseconds() -> Int {
+func nanoseconds() -> Int { nanoseconds(CLOCK_MONOTONIC) }
+func processorNanoseconds() -> Int { nanoseconds(CLOCK_PROCESS_CPUTIME_ID) }
+
+private func nanoseconds(_ clock: clockid_t) -> Int {
   var now = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &now)
+  clock_gettime(clock, &now)
   return now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-func report(_ what: String, _ count: Int, _ start: Int) {
-  let each = Double(nanoseconds() - start) / Double(count)
+func report(_ what: String, _ count: Int, _ start: Int, now: Int = nanoseconds()) {
+  let each = Double(now - start) / Double(count)
   print("\(what): \((each * 10).rounded() / 10) ns each")
 }
 
@@ -172,12 +177,14 @@ case "passes": onOtherThread { passes(count ?? 1_000_000, observers: false) }
 case "observed-passes": onOtherThread { passes(count ?? 1_000_000, observers: true) }
 case "shots": onOtherThread { shots(count ?? 100_000) }
 case "reads": onOtherThread { reads(count ?? 100_000) }
-case "moves": onOtherThread { liveTimers(count ?? 1_000_000, among: 10_000, mode) }
-case "removals", "makes", "pairs": onOtherThread { liveTimers(count ?? 1_000_000, among: 100_000, mode) }
 case "waits": waits(count ?? 10_000)
 case "answers": answers(count ?? 10_000)
 case "descriptors": descriptors(count ?? 1000)
 default:
-  let programs = "posts | timers | passes | observed-passes | moves | removals | makes | pairs | shots | reads | waits"
-  print("costs \(programs) | answers | descriptors [COUNT]")
+  if let work = TimerWork(rawValue: mode) {
+    onOtherThread { liveTimers(count ?? 1_000_000, among: work == .moves ? 10_000 : 100_000, work) }
+    break
+  }
+  let programs = "posts | timers | passes | observed-passes | moves | removals | makes | schedules | requests | pairs"
+  print("costs \(programs) | shots | reads | waits | answers | descriptors [COUNT]")
 }

@@ -92,6 +92,10 @@ func w6() {
     loop.add(timers[index], forMode: .default)
   }
   race_report("end a random one and make one", made, "ns")
+  let ended = Stopwatch.time(1_000_000) {
+    loop.schedule(in: .nanoseconds(random.far())) { _ in race_check(false, "a timer has fired") }.invalidate()
+  }
+  race_report("make one and end it", ended, "ns")
 }
 
 func w7() {

@@ -35,14 +35,17 @@ extension Timer {
   @inline(__always)
   private func moveUnderLock(to date: NewDate, at home: RunLoop?) -> Bool {
     guard reference.isOpen else { return false }
-    let (tick, wallDate): (Tick, Double?) =
-      switch date {
-      case .tick(let tick): (tick, nil)
-      case .wall(let date):
-        (Tick(wallDate: date, offset: (home?.waiter ?? RunLoop.currentWaiter).wallOffset), date)
-      case .after(let nanoseconds): ((home?.tickNow ?? RunLoop.currentWaiter.now) + nanoseconds, nil)
-      }
-    let now = home?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
+    let (tick, wallDate, read): (Tick, Double?, Tick?)
+    switch date {
+    case .tick(let date): (tick, wallDate, read) = (date, nil, nil)
+    case .wall(let date):
+      tick = Tick(wallDate: date, offset: (home?.waiter ?? RunLoop.currentWaiter).wallOffset)
+      (wallDate, read) = (date, nil)
+    case .after(let nanoseconds):
+      let now = home?.tickNow ?? RunLoop.currentWaiter.now
+      (tick, wallDate, read) = (now + nanoseconds, nil, now)
+    }
+    let now = read ?? home?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
     if isFiring { wasMoved = true }
     setDate(tick, past: now, wallDate: wallDate)
     return home?.rekey(self) ?? false
@@ -144,8 +147,9 @@ extension Timer {
     timeInterval: Double, repeats: Bool, attachment: (any Sendable)?, block: @escaping @Sendable (Timer) -> Void
   ) {
     let seconds = Timer.usableSeconds(timeInterval)
+    let now = RunLoop.currentWaiter.now
     self.init(
-      tick: RunLoop.currentWaiter.now + Int64(saturatingSeconds: seconds),
+      tick: now + Int64(saturatingSeconds: seconds), now: now,
       interval: repeats ? Int64(saturatingSeconds: seconds) : 0, timeInterval: repeats ? seconds : 0, tolerance: 0,
       block: block)
     if let attachment { attach(attachment) }

@@ -59,7 +59,7 @@ public final class Timer: @unchecked Sendable {
   }
 
   init(
-    tick: Tick, by loop: RunLoop? = nil, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil,
+    tick: Tick, now: Tick? = nil, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil,
     tolerance: Int64, block: @escaping @Sendable (Timer) -> Void
   ) {
     self.interval = interval
@@ -68,7 +68,7 @@ public final class Timer: @unchecked Sendable {
     // Who makes a timer mostly adds it to the loop of his own thread. The timer holds that loop's object until it is
     // added to another or goes.
     homeAddress = Atomic(RunLoop.retainedCurrentAddress())
-    let now = loop?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
+    let now = now ?? RunLoop.currentNow(unlessAheadOf: tick)
     if tick < now {
       self.tick = now
       slots.makeRare().setTick = tick
@@ -80,7 +80,7 @@ public final class Timer: @unchecked Sendable {
 
   deinit {
     slots.end()
-    RunLoop.unmanaged(at: homeAddress.load(ordering: .relaxed))?.release()
+    RunLoop.giveBack(homeAddress.load(ordering: .relaxed))
   }
 
   /// Makes a timer that is in no mode yet.

@@ -27,11 +27,12 @@ extension RunLoop {
   @inline(never)
   public func schedule(
     in delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero, mode: Mode = .default,
-    block: @escaping @Sendable (Timer) -> Void
+    block: consuming @escaping @Sendable (Timer) -> Void
   ) -> Timer {
     let origin = Origin(site: crl_call_site())
+    let now = tickNow
     let timer = Timer(
-      tick: tickNow + Int64(saturating: delay), by: self, interval: Timer.usableInterval(interval),
+      tick: now + Int64(saturating: delay), now: now, interval: Timer.usableInterval(interval),
       tolerance: Int64(saturating: tolerance), block: block)
     if !add(timer, forMode: mode, from: origin) { timer.invalidate() }
     return timer

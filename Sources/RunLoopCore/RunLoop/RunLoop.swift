@@ -78,6 +78,8 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
   @exclusivity(unchecked) var isOnlyWatched = false
   @exclusivity(unchecked) var blocks = BlockState()
   @exclusivity(unchecked) var sources = ContiguousArray<Source>()
+  /// The references to the loop that timers have given back, and that its next timers take.
+  @exclusivity(unchecked) var spareReferences = 0
   @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
   @exclusivity(unchecked) var calledObservers = CalledObservers()
   /// When the last wait began to sleep with a deadline, or ``Tick/never`` if it did not.

@@ -125,6 +125,7 @@ extension RunLoop {
     crl_thread_slot_set(endedMark)
     // No later round has anything to do.
     pthread_setspecific(endKey, nil)
+    for _ in 0..<loop._withUnsafeGuaranteedRef({ $0.spareReferences }) { loop.release() }
     loop.release()
   }
 
