@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A timer's date: its tick, by which the loop goes, and the same by the wall clock, for those who ask.
+// A timer's date: the tick that the loop uses, and the same date by the wall clock.
 
 extension Timer {
-  /// How long the loop may sleep for this timer.
+  /// The date until which this timer lets the loop sleep.
   @inline(__always)
   var latestTick: Tick { tick + usableTolerance }
   /// The date as it was set.
   var setTick: Tick { slots.rare?.setTick ?? tick }
-  /// The nanoseconds by which the loop may be late.
+  /// How late the loop may fire the timer, in nanoseconds.
   @inline(__always)
   var usableTolerance: Int64 { slots.rare?.tolerance ?? 0 }
 
-  /// A date that a timer is given.
+  /// A new date for a timer.
   enum NewDate {
     case tick(Tick)
-    /// By the wall clock, in seconds since 2001.
+    /// A date by the wall clock, in seconds since 2001.
     case wall(Double)
-    /// So many nanoseconds from now, by the clock of the timer's home.
+    /// A number of nanoseconds from now, by the clock of the timer's home.
     case after(Int64)
   }
 
   @inline(__always)
   func move(to date: NewDate, from site: UInt64 = 0) {
     Origin.note(self, site: site)
-    // Apart, so that the usual way retains nothing for the closure of the other.
+    // The slow path is a separate function, so that the fast path retains no captures of its closure.
     if atHomeHere({ moveUnderLock(to: date, at: $0) }) ?? moveFromAfar(to: date) { holder?.post() }
   }
 
   @inline(never)
   private func moveFromAfar(to date: NewDate) -> Bool { guarded { moveUnderLock(to: date, at: $0) } }
 
-  /// Gives the timer a date; true if its loop sleeps too long for it.
+  /// Gives the timer a date; returns true if its loop sleeps too long for it.
   @inline(__always)
   private func moveUnderLock(to date: NewDate, at home: RunLoop?) -> Bool {
     guard reference.isOpen else { return false }
@@ -51,7 +51,7 @@ extension Timer {
     return home?.rekey(self) ?? false
   }
 
-  /// Stores a date; under the guarding lock.
+  /// Stores a date; requires the guarding lock.
   @inline(__always)
   private func setDate(_ tick: Tick, past now: Tick, wallDate: Double?) {
     self.tick = max(tick, now)
@@ -68,9 +68,9 @@ extension Timer {
 
   /// The date by the wall clock, in seconds since 2001.
   ///
-  /// It reads back as it was set, whatever it is. A date that the timer has reached otherwise is taken from the wall
-  /// clock when somebody first asks, and then stays until the timer has another. Setting it turns it into a tick once:
-  /// a change of the wall clock does not move the timer. What is not a number is never due. Any thread.
+  /// A date that was set reads back unchanged. A date that was set in another way is computed when it is first read,
+  /// and then kept until the timer gets a new one. Setting it converts it to a tick once: a later change of the wall
+  /// clock does not move the timer. A timer whose date is not a number is never due. Can be used from any thread.
   package var wallDate: Double {
     get {
       guarded { home in
@@ -94,15 +94,16 @@ extension Timer {
     if rearms { holder?.post() }
   }
 
-  /// Stores a tolerance; under the guarding lock.
+  /// Stores a tolerance; requires the guarding lock.
   func storeTolerance(_ nanoseconds: Int64) {
     let usable = max(0, interval == 0 ? nanoseconds : min(nanoseconds, interval / 2))
     if usable > 0 || slots.rare != nil { slots.makeRare().tolerance = usable }
   }
 
-  /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
+  /// Ends the firing of a repeating timer: keeps a date that was set during the call-out, or sets the next of its
+  /// phase.
   ///
-  /// One that was ended keeps its date. The call-out may have moved the timer to another loop.
+  /// An invalid timer keeps its date. The call-out may have moved the timer to another loop.
   func endFiring(at now: Tick) {
     let rearms = guarded { home in
       isFiring = false
@@ -117,16 +118,15 @@ extension Timer {
   }
 }
 
-// Foundation's initializers, whose dates are of the wall clock.
+// Foundation's initializers, whose dates are by the wall clock.
 extension Timer {
-  /// Makes a timer that is in no mode yet and first fires when the wall clock says `wallDate`.
+  /// Makes a timer that is in no mode yet and first fires at a date of the wall clock.
   ///
   /// - Parameters:
   ///   - wallDate: Seconds since 2001.
-  ///   - interval: Seconds between two dates; zero or less counts as 0.0001 s. Of no meaning to a timer that fires
-  ///     once.
+  ///   - interval: Seconds between two dates; zero or less counts as 0.0001 s. Ignored by a timer that fires once.
   ///   - repeats: Whether it fires again after each interval.
-  ///   - attachment: What the timer keeps with its block.
+  ///   - attachment: A value that is kept and released with the block.
   ///   - block: Called on the loop's thread with the timer.
   /// - Precondition: The interval of a repeating timer is a number.
   package convenience init(
@@ -142,7 +142,7 @@ extension Timer {
 
   /// Makes a timer that is in no mode yet and first fires after `timeInterval` seconds.
   ///
-  /// The parameters are those of ``init(timeInterval:repeats:block:)``, and what the timer keeps with its block.
+  /// The parameters are those of ``init(timeInterval:repeats:block:)`` and a value that is kept with the block.
   package convenience init(
     timeInterval: Double, repeats: Bool, attachment: (any Sendable)?, block: @escaping @Sendable (Timer) -> Void
   ) {
@@ -155,9 +155,9 @@ extension Timer {
     if let attachment { attach(attachment) }
   }
 
-  /// The interval that an interval of Foundation's spelling means.
+  /// Converts an interval of Foundation's API to the one that is used.
   private static func usableSeconds(_ seconds: Double) -> Double {
-    // Not a precondition: that prints nothing where code is optimised.
+    // Not a precondition, which prints no message in optimised code.
     guard !seconds.isNaN else { fatalError("a timer's interval of \(seconds) seconds is not a number") }
     return seconds > 0 ? max(seconds, 1e-6) : 0.0001
   }

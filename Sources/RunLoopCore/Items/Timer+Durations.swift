@@ -2,16 +2,16 @@
 
 import CRunLoopRecorder
 
-// Dates that are a duration away, by the clock of the timer's loop.
+// Dates that are relative to now, by the clock of the timer's loop.
 
 extension Timer {
-  /// Sets the timer back: it fires next when a duration has passed from now.
+  /// Moves the timer to a date that is a duration after now.
   ///
-  /// Now is by the clock of the loop that the timer is in, or was last. A duration of zero or less makes the timer due
-  /// at once, and one that is longer than the clock can count is as long as that. Otherwise it is as if ``deadline``
-  /// were set: it takes effect on a sleeping loop at once, moves the phase of a repeating timer, and sets the date of a
-  /// parked timer again. An invalid timer ignores it, and so does one that fires once in its own call-out, after which
-  /// it ends. Can be called from any thread.
+  /// The duration counts by the clock of the loop that the timer is in, or was in last. With zero or less the timer is
+  /// due at once; a duration that is too long for the clock is limited to the longest one. Otherwise this is like
+  /// setting ``deadline``: it takes effect on a sleeping loop at once, moves the phase of a repeating timer, and ends
+  /// the effect of ``park()``. It has no effect on an invalid timer, nor on a one-shot timer in its own call-out,
+  /// because that timer ends after the call-out. Can be called from any thread.
   ///
   /// - Complexity: O(log n) in the timers of each mode.
   ///
@@ -22,11 +22,11 @@ extension Timer {
     move(to: .after(Int64(saturating: delay)), from: site)
   }
 
-  /// Takes the date away: the timer does not fire until it is moved.
+  /// Keeps the timer from firing until it is moved.
   ///
-  /// The timer stays valid and in its modes, and keeps the loop alive in them. Give it a date again with
-  /// ``move(after:)`` or ``deadline``, which reads as the last instant of the clock meanwhile. A repeating timer that
-  /// parks itself in its own call-out stays parked. An invalid timer ignores it. Can be called from any thread.
+  /// The timer stays valid and in its modes, and keeps the loop alive in them. Use ``move(after:)`` or ``deadline`` to
+  /// give it a date again; until then ``deadline`` reads as the last instant of the clock. A repeating timer that parks
+  /// itself in its own call-out stays parked. It has no effect on an invalid timer. Can be called from any thread.
   ///
   /// - Complexity: O(log n) in the timers of each mode.
   ///

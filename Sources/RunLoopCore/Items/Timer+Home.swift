@@ -3,45 +3,46 @@
 import CRunLoopSystem
 import Synchronization
 
-// What guards a timer: the table lock of its home, the loop that it is bound to or was last, or its own lock if it has
-// none.
+// A timer's home is the loop that it is bound to, or was bound to last. The home's table lock guards the timer; without
+// a home, the timer's own lock does.
 //
-// The thread of that loop, which does most, so takes one lock. It may do so without the timer's own, as a home changes
-// under both locks: what it finds to be the home under the home's lock stays it. Every other thread takes the timer's
-// lock first, so that the home is there when it takes the second.
+// The home changes only while both locks are held. The home's thread, which does most of the work, therefore needs only
+// the table lock: if the loop is still the home under that lock, it stays the home. Other threads take the timer's lock
+// first, which keeps the home alive while they take the second.
 
 extension Timer {
   /// The loop whose table lock guards the timer.
   ///
-  /// Under the timer's lock, or that loop's.
+  /// Requires the timer's lock or that loop's table lock.
   var home: RunLoop? { RunLoop.unmanaged(at: address)?.takeUnretainedValue() }
 
   private var address: UInt { homeAddress.load(ordering: .acquiring) }
 
   /// Whether the timer is in one of its home's modes or among its common items.
   ///
-  /// Under the guarding lock. One that is in no mode is free for another loop.
+  /// Requires the guarding lock. A timer that is in no mode can join another loop.
   var isHeld: Bool { !slots.isEmpty || isCommon }
 
   /// The loop that has the timer in its modes or among its common items.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   var holder: RunLoop? { guarded { isHeld ? $0 : nil } }
 
-  /// Does something under the lock that guards the timer, and says whose it is.
+  /// Calls a closure with the timer's home, under the lock that guards the timer.
   @inline(__always)
   func guarded<Result>(_ body: (RunLoop?) -> Result) -> Result {
     atHomeHere(body) ?? guardedFromAfar(body)
   }
 
-  /// Does something under the lock of the timer's home, if that is the calling thread's loop; nil if it is not.
+  /// Calls a closure under the table lock of the timer's home if that is the calling thread's loop; otherwise returns
+  /// nil.
   @inline(__always)
   func atHomeHere<Result>(_ body: (RunLoop) -> Result) -> Result? {
     let address = address
     guard RunLoop.isCurrent(at: address) else { return nil }
-    // The rest of the timer is fetched while the processor waits for the lock.
+    // Prefetches the rest of the timer while the processor waits for the lock.
     crl_prefetch(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) + 64)
-    // The loop lives as long as its thread, which is this one.
+    // The loop is alive as long as this thread.
     return RunLoop.withCurrent(at: address) { loop in
       loop.table.locked { address == self.address ? body(loop) : nil }
     }
@@ -56,22 +57,24 @@ extension Timer {
     return home.table.locked { body(home) }
   }
 
-  /// Lets the timer go to the loop whose table lock, with its own, is held, or to none.
+  /// Makes a loop the timer's home; nil leaves the timer without a home.
+  ///
+  /// Requires the timer's lock and the table lock of the loop.
   func setHome(_ loop: RunLoop?) {
     let new = loop.map(RunLoop.address) ?? 0
     let old = homeAddress.load(ordering: .relaxed)
     guard new != old else { return }
     if let loop { _ = Unmanaged.passUnretained(loop).retain() }
     homeAddress.store(new, ordering: .releasing)
-    // Whoever holds the lock of the former home holds a reference to it.
+    // A thread that holds the former home's lock also holds a reference to that loop.
     RunLoop.unmanaged(at: old)?.release()
   }
 
-  /// Whether a loop is the home, under the lock of its table.
+  /// Whether a loop is the home; requires its table lock.
   func isAt(_ loop: RunLoop) -> Bool { address == RunLoop.address(of: loop) }
 
-  /// Takes the timer, which is invalid, out of everything, if its home is the calling thread's loop; false if it is
-  /// not.
+  /// Removes the timer, which is invalid, from all modes if its home is the calling thread's loop; otherwise returns
+  /// false.
   @inline(__always)
   func leaveHomeHere(afterFiring: Bool = false) -> Bool {
     let address = address
@@ -82,21 +85,21 @@ extension Timer {
         if afterFiring { isFiring = false }
         return true
       } ?? false
-    // The thread's loop, at whose home this was.
+    // The home is this thread's loop.
     if isDone { RunLoop.withCurrent(at: address) { $0.endHostedWaitIfEmpty() } }
     return isDone
   }
 
-  /// Ends a timer that has fired once.
+  /// Ends a one-shot timer after its call-out.
   ///
-  /// The loop's thread; but the timer may be another loop's by now.
+  /// Called on the thread of the loop that fired it. The timer may be in another loop by now.
   func endFiringForGood() {
     let closing = reference.close()
     guard closing != .already, leaveHomeHere(afterFiring: true) else { return endFiringForGood(closing) }
     if closing == .release { releaseContents() }
   }
 
-  /// The same, of a timer that was ended before or is not at home.
+  /// Ends a timer that was invalidated before, or whose home is not the calling thread's loop.
   @inline(never)
   private func endFiringForGood(_ closing: HandlerReference.Closing) {
     if closing != .already {
@@ -107,7 +110,7 @@ extension Timer {
   }
 }
 
-// The loop at an address that a timer keeps.
+// A timer stores its home as an address.
 extension RunLoop {
   static func address(of loop: RunLoop) -> UInt { UInt(bitPattern: Unmanaged.passUnretained(loop).toOpaque()) }
 
@@ -121,13 +124,13 @@ extension RunLoop {
     address != 0 && UInt(bitPattern: crl_thread_slot_get()) == address
   }
 
-  /// Does something with the calling thread's loop, which lives as long as the thread, and so is not retained for it.
+  /// Calls a closure with the calling thread's loop, which is not retained because it is alive as long as the thread.
   @inline(__always)
   static func withCurrent<Result>(at address: UInt, _ body: (RunLoop) -> Result) -> Result {
     unmanaged(at: address).unsafelyUnwrapped._withUnsafeGuaranteedRef(body)
   }
 
-  /// The address of the calling thread's loop, with a reference to it; zero if it has none.
+  /// Returns the address of the calling thread's loop and takes a reference to the loop; zero if there is no loop.
   static func retainedCurrentAddress() -> UInt {
     guard let slot = crl_thread_slot_get(), slot != endedMark else { return 0 }
     let loop = Unmanaged<RunLoop>.fromOpaque(slot)
@@ -146,7 +149,7 @@ extension RunLoop {
     withCurrent(at: address) { $0.spareReferences &+= 1 }
   }
 
-  /// The time, or a date that has always been if `tick` is well ahead anyhow.
+  /// The time, or ``Tick/distantPast`` if `tick` is well in the future.
   static func currentNow(unlessAheadOf tick: Tick) -> Tick {
     let address = UInt(bitPattern: crl_thread_slot_get())
     guard address != 0, address != UInt(bitPattern: endedMark) else {
@@ -159,7 +162,7 @@ extension RunLoop {
   @inline(__always)
   var tickNow: Tick { isOnSystemTime ? SystemWaiter.now : waiter.now }
 
-  /// The time, or a date that has always been if `tick` is well ahead anyhow.
+  /// The time by the loop's clock, or ``Tick/distantPast`` if `tick` is well in the future.
   @inline(__always)
   func now(unlessAheadOf tick: Tick) -> Tick {
     isOnSystemTime ? SystemWaiter.now(unlessAheadOf: tick) : waiter.now

@@ -5,39 +5,36 @@ import Synchronization
 
 /// A closure that a loop calls at a date, once or repeatedly.
 ///
-/// Dates are of the monotonic clock: a change of the wall clock does not move them. A repeating timer keeps its phase:
-/// when the loop is late, the missed dates are skipped, not made up. A timer is bound to one loop at a time, may be in
-/// any number of its modes, and keeps the loop alive in each of them. It does not fire within its own call-out.
+/// Dates are by the monotonic clock: a change of the wall clock does not move them. A repeating timer keeps its phase:
+/// when the loop is late, missed dates are skipped. A timer is bound to one loop at a time, may be in any number of its
+/// modes, and keeps the loop alive in each of them. It does not fire within its own call-out.
 ///
 /// The class is final. With RunLoopKit, a loop also takes a subclass of `Foundation.Timer`.
 ///
 /// The corresponding Core Foundation type is `CFRunLoopTimer`.
 public final class Timer: @unchecked Sendable {
-  // Sendable: `home` says what guards the variables; the body and what is attached are guarded by the reference.
+  // Sendable: Timer+Home.swift describes the lock that guards the variables; the reference guards the body and the
+  // attachment.
 
   let lock = Lock()
-  /// Its mark says that a timer that fires once has been called.
+  /// Its mark is set once a one-shot timer has been called.
   let reference = HandlerReference()
-  /// The loop that the timer is bound to or was last, and whose table lock then guards all variables; zero: the timer's
-  /// own lock does.
+  /// The address of the loop that the timer is bound to, or was bound to last; zero for none.
   ///
-  /// It changes under the timer's lock, and under the lock of the table that it names.
+  /// It is changed while both the timer's lock and the loop's table lock are held.
   ///
-  /// Relaxed where it is read under both locks that it changes under, and at the end, when no other thread has the
-  /// timer.
+  /// Relaxed where it is read under both of these locks, and in `deinit`, when no other thread has the timer.
   let homeAddress: Atomic<UInt>
-  /// Nanoseconds between two dates; zero: the timer fires once.
+  /// The nanoseconds between two dates; zero for a timer that fires once.
   let interval: Int64
   @exclusivity(unchecked) var slots = TimerSlots()
-  /// When the timer is due.
-  ///
-  /// A date in the past counts from when it was set.
+  /// The date at which the timer is due; a date in the past is stored as the time when it was set.
   @exclusivity(unchecked) var tick: Tick
   private var hasAttachment = false
   @exclusivity(unchecked) var isCommon = false
-  /// Whether the loop is calling it: it stands in no heap meanwhile.
+  /// Whether the loop is calling the timer, which is in no heap meanwhile.
   @exclusivity(unchecked) var isFiring = false
-  /// Whether it was given a date while it fired.
+  /// Whether the timer was moved during its call-out.
   @exclusivity(unchecked) var wasMoved = false
   @exclusivity(unchecked) private var body: Body?
 
@@ -45,12 +42,12 @@ public final class Timer: @unchecked Sendable {
     let body: @Sendable (Timer) -> Void
   }
 
-  /// Not copied: a call needs no reference to the closure but the timer's, which the handler reference keeps.
+  /// Noncopyable: a call needs no reference of its own to the closure, because the handler reference keeps it alive.
   private struct Body: ~Copyable {
     let call: Call
   }
 
-  /// The user's function; the loop's thread, which is about to call it.
+  /// The address of the user's function; used on the loop's thread just before the call.
   var code: UInt64 {
     switch body {
     case .some(let body): ClosureCode.first(of: body.call)
@@ -65,8 +62,8 @@ public final class Timer: @unchecked Sendable {
     self.interval = interval
     self.tick = tick
     self.body = Body(call: Call(body: block))
-    // Who makes a timer mostly adds it to the loop of his own thread. The timer holds that loop's object until it is
-    // added to another or goes.
+    // Most timers are added to the loop of the thread that makes them. The timer holds a reference to that loop until
+    // it is added to another loop or released.
     homeAddress = Atomic(RunLoop.retainedCurrentAddress())
     let now = now ?? RunLoop.currentNow(unlessAheadOf: tick)
     if tick < now {
@@ -86,11 +83,11 @@ public final class Timer: @unchecked Sendable {
   /// Makes a timer that is in no mode yet.
   ///
   /// - Parameters:
-  ///   - deadline: When it fires first. A date in the past: as soon as its loop runs.
-  ///   - interval: The time between two dates. None, or one that is not positive: the timer fires once. Less than a
-  ///     microsecond counts as one.
-  ///   - tolerance: How much later than its date it may fire, so that several timers can share one wake-up. Negative
-  ///     counts as zero; of a repeating timer at most half its interval is used.
+  ///   - deadline: When the timer first fires. With a date in the past it fires as soon as its loop runs.
+  ///   - interval: The time between two dates. With nil, zero or less the timer fires once. Less than a microsecond
+  ///     counts as one.
+  ///   - tolerance: How much later than its date the timer may fire, so that several timers can share one wake-up. Less
+  ///     than zero counts as zero; a repeating timer uses at most half its interval.
   ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out
   ///     runs.
   ///
@@ -136,7 +133,7 @@ public final class Timer: @unchecked Sendable {
     return timer
   }
 
-  /// The nanoseconds between two dates; zero: the timer fires once.
+  /// The nanoseconds between two dates; zero for a timer that fires once.
   static func usableInterval(_ interval: Duration?) -> Int64 {
     guard let interval, interval > .zero else { return 0 }
     return max(Int64(saturating: interval), 1000)
@@ -144,10 +141,10 @@ public final class Timer: @unchecked Sendable {
 }
 
 extension Timer {
-  /// When the timer fires next; in its own call-out, the date for which it fires.
+  /// The date at which the timer next fires; in its own call-out, the date for which it fires.
   ///
-  /// A date reads back as it was set, also one in the past, which makes the timer due at once. Setting it moves the
-  /// timer behind all timers of the same date, takes effect on a sleeping loop at once, and moves the phase of a
+  /// A date reads back as it was set, even one in the past, which makes the timer due at once. Setting a date puts the
+  /// timer behind all others with the same date, takes effect on a sleeping loop at once, and moves the phase of a
   /// repeating timer. An invalid timer keeps its last date. Can be used from any thread.
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and
@@ -164,15 +161,15 @@ extension Timer {
 
   /// How much later than its date the timer may fire, in seconds, so that several timers can share one wake-up.
   ///
-  /// It reads back as it is used: negative and not a number are zero, and a repeating timer has at most half its
-  /// interval. A late fire does not move the phase. Can be used from any thread. The corresponding Core Foundation
-  /// functions are `CFRunLoopTimerGetTolerance` and `CFRunLoopTimerSetTolerance`.
+  /// Reading it returns the tolerance that is used: a negative value or one that is not a number counts as zero, and a
+  /// repeating timer uses at most half its interval. Firing late does not move the phase. Can be used from any thread.
+  /// The corresponding Core Foundation functions are `CFRunLoopTimerGetTolerance` and `CFRunLoopTimerSetTolerance`.
   public var tolerance: Double {
     get { Double(guarded { _ in usableTolerance }) / 1e9 }
     set { setTolerance(newValue.isNaN ? 0 : Int64(saturatingSeconds: newValue)) }
   }
 
-  /// Seconds between two dates, as they were given; zero for a timer that fires once.
+  /// The interval in seconds, as it was given; zero for a timer that fires once.
   ///
   /// Can be used from any thread.
   ///
@@ -188,9 +185,9 @@ extension Timer {
 
   /// Calls the block now, on this thread.
   ///
-  /// A repeating timer's dates stay as they are. A timer that fires once is invalidated when its block has returned,
-  /// and its block is called once, by whichever comes first: if it has been called already, by another thread or by the
-  /// loop, this has no effect. An invalid timer does nothing. Can be called from any thread.
+  /// The dates of a repeating timer do not change. A timer that fires once is invalidated when its block has returned.
+  /// Its block is called only once: if the loop or another thread has already called it, this has no effect, as with an
+  /// invalid timer. Can be called from any thread.
   ///
   /// The corresponding Foundation method is `fire()`.
   public func fire() {  // To override it, subclass Foundation.Timer: this class is final.
@@ -199,37 +196,37 @@ extension Timer {
 
   /// Ends the timer permanently: it leaves all modes and does not fire again.
   ///
-  /// The block is released at once, or when its running call-out has returned. Can be called from any thread. Calling
-  /// it again has no effect. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
+  /// The block is released at once, or, if it is being called, when it returns. Calling this again has no effect. Can
+  /// be called from any thread. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
   public func invalidate() {  // To override it, subclass Foundation.Timer: this class is final.
     let closing = reference.close()
     guard closing != .already else { return }
-    // Whoever adds the timer from now on finds it closed, under the lock that is taken here.
+    // A thread that adds the timer from now on finds it closed under the lock that is taken here.
     if !leaveHomeHere() { holder?.expel(self) }
     if closing == .release { releaseContents() }
   }
 }
 
 extension Timer {
-  /// What was attached to the timer; nil once it has ended.
+  /// The attached value, or nil once the timer has ended.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   package var attachment: (any Sendable)? {
     guard hasAttachment, hold() else { return nil }
     defer { letGo() }
     return guarded { _ in slots.rare?.attachment }
   }
 
-  /// Attaches something to a timer that nobody but its maker has yet.
+  /// Attaches a value to a timer that no other thread can use yet.
   func attach(_ value: any Sendable) {
     slots.makeRare().attachment = value
     hasAttachment = true
   }
 
-  /// Calls the block, unless the timer is invalid, or fires once and has been called; true if it was called.
+  /// Calls the block and returns true, unless the timer is invalid or a one-shot timer that has been called.
   @discardableResult
   func callOut() -> Bool {
-    // That it was called stays marked: nobody else may come between the call and the timer's end.
+    // The mark stays set, so that no other thread calls the block between this call and the timer's end.
     guard interval == 0 ? reference.enterMarking() : reference.enter() else { return false }
     switch body {
     case .some(let body): runLoopIsCallingOutToATimer(body.call.body, self)
@@ -261,15 +258,14 @@ extension Timer: ModeItem {
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
     guard let home, home !== loop else { return true }
     former = home
-    // A loop of the process that this one was forked from has nobody who could change what is in it, and its lock may
-    // be held.
+    // No thread can change a loop of the parent process after a fork, and its lock may be held forever.
     guard !home.table.isOfParent else { return leaveHome { _ in } }
     return home.table.withLock { table in leaveHome { _ = table.removeCommon($0) } }
   }
 
-  /// Lets a timer that is in no mode have no home, nor be among its common items.
+  /// Removes the home of a timer that is in no mode, and removes the timer from the home's common items.
   ///
-  /// Under both locks, as the home's thread may be about to add it.
+  /// Requires both locks, because the home's thread may be about to add the timer.
   private func leaveHome(_ removeCommon: (Timer) -> Void) -> Bool {
     guard slots.isEmpty else { return false }
     if isCommon { removeCommon(self) }

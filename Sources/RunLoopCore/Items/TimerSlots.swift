@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The modes that a timer is in and its places in their heaps: the first inline, as most timers are in one mode.
+/// The modes that a timer is in and its places in their heaps; the first is stored inline, as most timers are in one
+/// mode.
 ///
-/// What few timers have lies in an object of its own, so that the others are small. The slots own it, but not by a
-/// reference that is counted with every copy: who lets the slots go ends them.
+/// Properties that few timers have are in a separate object, so that the others are small. The slots own that object by
+/// an unmanaged reference, which copies do not count, and release it in ``end()``.
 struct TimerSlots {
   struct Slot {
-    /// The mode's loop keeps it alive, and the timer that loop, as long as the timer is in the mode.
+    /// The loop keeps its modes alive, and the timer keeps the loop alive while it is in the mode.
     private let unmanagedMode: Unmanaged<ModeState>?
-    /// The timer's turn among those of the same date.
+    /// The timer's turn among timers with the same date.
     var insertion: UInt64
-    /// The places in the mode's heaps that the timer was told: it stands there or above.
+    /// The places last stored by the mode's heaps: the timer is there or above.
     var duePlace: Int32 = -1
     var latestPlace: Int32 = -1
 
@@ -22,7 +23,7 @@ struct TimerSlots {
     var mode: ModeState? { unmanagedMode?.takeUnretainedValue() }
     var isEmpty: Bool { unmanagedMode == nil }
 
-    /// Does something with the mode, which nobody need retain for it.
+    /// Calls a closure with the mode, without retaining it.
     @inline(__always)
     func withMode(_ body: (ModeState) -> Void) { unmanagedMode?._withUnsafeGuaranteedRef(body) }
 
@@ -37,36 +38,36 @@ struct TimerSlots {
     }
   }
 
-  /// What few timers have.
+  /// The properties that few timers have.
   final class Rare {
-    // Guarded as the timer is.
+    // The lock that guards the timer guards these too.
 
     @exclusivity(unchecked) fileprivate(set) var others: ContiguousArray<Slot> = []
-    /// The date as it was set, if it had passed then.
+    /// The date as it was set, if it had already passed.
     @exclusivity(unchecked) var setTick: Tick?
-    /// The present date by the wall clock: as it was set, or as it was when somebody first asked.
+    /// The current date by the wall clock: as it was set, or as it was first read.
     @exclusivity(unchecked) var knownWallDate: Double?
     /// The nanoseconds by which the loop may be late.
     @exclusivity(unchecked) var tolerance: Int64 = 0
-    /// Seconds between two dates, as they were given, if nanoseconds do not say them.
+    /// The interval in seconds as it was given, if it is not a whole number of nanoseconds.
     @exclusivity(unchecked) var timeInterval: Double?
-    /// What its maker has attached to the timer.
+    /// The value attached when the timer was made.
     @exclusivity(unchecked) var attachment: (any Sendable)?
 
     func takeAttachment() -> (any Sendable)? { attachment.take() }
   }
 
-  /// The first mode's slot; empty only if all are.
+  /// The slot of the first mode; empty only if the timer is in no mode.
   private(set) var first = Slot()
   private var unmanagedRare: Unmanaged<Rare>?
 
   var isEmpty: Bool { first.isEmpty }
 
-  /// The rare parts, if there are any.
+  /// The rare properties, or nil if the timer has none.
   @inline(__always)
   var rare: Rare? { unmanagedRare?.takeUnretainedValue() }
 
-  /// The rare parts, made if there are none.
+  /// Returns the rare properties, and makes the object if there is none.
   mutating func makeRare() -> Rare {
     if let rare { return rare }
     let made = Rare()
@@ -74,9 +75,7 @@ struct TimerSlots {
     return made
   }
 
-  /// Releases the rare parts.
-  ///
-  /// Once, when nobody uses the slots any more.
+  /// Releases the rare properties; called once, at the end of the timer.
   func end() { unmanagedRare?.release() }
 
   var modes: ShortList<ModeState> {
@@ -89,9 +88,9 @@ struct TimerSlots {
   func forEachMode(_ body: (ModeState) -> Void) {
     guard !isEmpty else { return }
     first.withMode(body)
-    // Inlined too: for a closure that is not, what it captures is retained, even if it is never called.
+    // Inlined as well: otherwise the closure's captures would be retained, even if it is never called.
     guard let rare else { return }
-    // By index: the body may note new places, for which an array that somebody goes through would be copied.
+    // By index: the body may store new places, and iterating over the array would cause a copy.
     for index in rare.others.indices {
       let slot = rare.others[index]
       slot.withMode(body)
@@ -134,7 +133,7 @@ struct TimerSlots {
     }
   }
 
-  /// Gives each slot another turn, and does something with the mode and the slot, whose places may change meanwhile.
+  /// Gives each slot a new turn and calls `body` with its mode and a copy of it; `body` may change the places.
   @inline(__always)
   mutating func renew(turn next: () -> UInt64, _ body: (ModeState, Slot) -> Void) {
     guard !isEmpty else { return }

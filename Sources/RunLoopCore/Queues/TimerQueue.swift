@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The timers of one mode, ordered by when they are due and, while one of them has a tolerance, by how long they can
-/// wait.
+/// The timers of one mode, ordered by their dates and, while any has a tolerance, by how long they can wait.
 ///
-/// A timer that is being called stands in neither heap. Guarded by the loop's table lock, as are the timers in it.
+/// A timer is in neither heap while it fires. The loop's table lock guards the queue and its timers.
 struct TimerQueue: ~Copyable {
   private(set) var due: DeadlineHeap<Timer>
   private(set) var latest: DeadlineHeap<Timer>
-  /// The timers that are being called, the innermost last, with a reference to each.
+  /// The timers that are firing, the innermost last; the array owns a reference to each.
   private var firing: ContiguousArray<Unmanaged<Timer>> = []
-  /// The timers of the mode that have a tolerance, also those that are being called.
+  /// The number of timers with a tolerance, including those that are firing.
   private var tolerantCount = 0
   private let mode: ObjectIdentifier
 
@@ -21,13 +20,15 @@ struct TimerQueue: ~Copyable {
 
   deinit { for timer in firing { timer.release() } }
 
-  /// All timers of the mode, those that are being called first, then by their dates; O(n log n).
+  /// All timers of the mode: those that are firing, then the others by date.
+  ///
+  /// - Complexity: O(n log n).
   var all: [Timer] { firing.map { $0.takeUnretainedValue() } + due.sorted }
   /// Whether the second heap is in use.
   var hasTolerance: Bool { tolerantCount > 0 }
-  /// When the first timer is due.
+  /// The date of the first timer in the heap.
   var firstTick: Tick { due.firstTick }
-  /// The first timer, also one that is being called.
+  /// The first timer, which may be firing.
   var first: Timer? {
     var first = due.first
     for timer in firing.lazy.map({ $0.takeUnretainedValue() }) {
@@ -36,12 +37,12 @@ struct TimerQueue: ~Copyable {
     }
     return first
   }
-  /// The date, as it was set, of the first timer.
+  /// The date of the first timer as it was set.
   var firstDeadline: Tick? { first?.setTick }
-  /// How long the loop may sleep.
+  /// The date until which the loop may sleep.
   var wakeTick: Tick { hasTolerance ? latest.firstTick : due.firstTick }
 
-  /// Takes a timer in, whose slot has its turn.
+  /// Inserts a timer whose slot already has its turn.
   @inline(__always)
   mutating func insert(_ timer: Timer) {
     guard !timer.isFiring else { return firing.append(.passRetained(timer)) }
@@ -52,25 +53,25 @@ struct TimerQueue: ~Copyable {
   @inline(__always)
   mutating func remove(_ timer: Timer) {
     guard let slot = timer.slots[mode] else { return }
-    // By its place, not by whether it fires: whoever ends a timer may come to this when its call has just ended.
+    // The place decides, not `isFiring`: another thread may end the timer just after its call-out has returned.
     if slot.duePlace >= 0 { due.remove(timer, from: slot.duePlace) } else { removeFiring(timer) }
     if slot.latestPlace >= 0 { latest.remove(timer, from: slot.latestPlace) }
   }
 
-  /// Takes a timer out of the heaps while it is being called.
+  /// Moves a timer from the heaps to the firing timers.
   mutating func beginFiring(_ timer: Timer) {
     guard let slot = timer.slots[mode] else { return }
     firing.append(due.take(timer, from: slot.duePlace))
     if slot.latestPlace >= 0 { latest.remove(timer, from: slot.latestPlace) }
   }
 
-  /// Puts a timer that has been called back into the heaps.
+  /// Puts a timer back into the heaps after its call-out.
   mutating func endFiring(_ timer: Timer) {
     removeFiring(timer)
     insert(timer)
   }
 
-  /// Gives a timer, which stands in the heap, the position of its present date and turn.
+  /// Moves a timer of the heap to the place of its current date and turn.
   @inline(__always)
   mutating func move(_ timer: Timer, by slot: TimerSlots.Slot) {
     due.move(timer, from: slot.duePlace, to: timer.tick)
@@ -83,18 +84,18 @@ struct TimerQueue: ~Copyable {
     if let index = firing.lastIndex(where: { $0.toOpaque() == held }) { firing.remove(at: index).release() }
   }
 
-  /// Gives a timer whose tolerance has changed its place in the second heap.
+  /// Moves a timer whose tolerance has changed to its place in the second heap.
   mutating func moveLatest(_ timer: Timer) {
     guard let slot = timer.slots[mode], slot.latestPlace >= 0 else { return }
     latest.move(timer, from: slot.latestPlace, to: timer.latestTick)
   }
 
-  /// Appends the timers that are due to a list, in order, with references of its own.
+  /// Appends the due timers to a list in order; the list owns a reference to each.
   mutating func collect(dueAt now: Tick, into list: inout ContiguousArray<DeadlineHeap<Timer>.Due>) {
     due.collect(dueAt: now, into: &list)
   }
 
-  /// Notes that a timer of the mode has gained a tolerance, or has lost it or left with it.
+  /// Counts a timer that has gained a tolerance, or that has lost it or left the mode with it.
   mutating func countTolerant(_ change: Int) {
     tolerantCount += change
     precondition(tolerantCount >= 0, "\(tolerantCount) tolerant timers")
@@ -105,7 +106,7 @@ struct TimerQueue: ~Copyable {
     }
   }
 
-  /// The queue's rules, for tests.
+  /// Checks the invariants, for tests.
   func checkInvariants() {
     due.checkInvariants { $0.slots[mode]?.duePlace ?? -2 }
     latest.checkInvariants { $0.slots[mode]?.latestPlace ?? -2 }

@@ -3,9 +3,9 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// Keeps the time of one loop in place of the system: it says what time it is, and decides when a sleep is over.
+/// Replaces the system's clock for one loop: it provides the time and decides when a sleep is over.
 ///
-/// RunLoopTesting has the keepers that tests use; these let several loops share one time.
+/// RunLoopTesting has the timekeepers that tests use, with which several loops share one time.
 package protocol LoopTimekeeper: AnyObject, Sendable {
   /// The time by the loop's clock; can be used from any thread.
   var now: Tick { get }
@@ -15,27 +15,26 @@ package protocol LoopTimekeeper: AnyObject, Sendable {
   func sleep(_ sleep: LoopSleep)
   /// Called on the loop's thread when the loop has ended and will not sleep again.
   func loopHasEnded()
-  /// How long a task on the loop has to sleep if `rest` is left by a real clock, which has gone on since the task began
-  /// to count.
+  /// How long a task on the loop has to sleep if `rest` is left by a real clock, which has continued since the task
+  /// began to sleep.
   ///
   /// Can be called from any thread.
   func duration(ofRealRest rest: Duration) -> Duration
 }
 
-/// A sleep that a loop has announced, and that the keeper of its time sleeps in its place.
+/// A sleep that a loop has announced and that its timekeeper performs.
 package struct LoopSleep: Sendable {
   package let loop: RunLoop
-  /// When the sleep is over if nothing else happens.
+  /// The date at which the sleep ends if nothing wakes the loop.
   package let deadline: Tick
   fileprivate let asleep: WakeState
-  /// The set that the mode watches.
+  /// The epoll set of the mode, if the mode watches descriptors.
   fileprivate let watched: PollSet?
 
   /// Whether the loop was woken; can be used from any thread.
   package var isOver: Bool { loop.word.state != asleep }
 
-  /// Whether a watched descriptor is ready, so that the loop is about to find it; can be used from any thread while the
-  /// loop sleeps.
+  /// Whether a watched descriptor is ready; can be used from any thread while the loop sleeps.
   package var isReady: Bool { watched.map { crl_poll_now($0.descriptor.number, Int16(POLLIN)) > 0 } ?? false }
 
   /// Asks the kernel what is ready, without waiting; returns true if the loop has something to serve.
@@ -57,9 +56,9 @@ package struct LoopSleep: Sendable {
   package func wake() { loop.post() }
 }
 
-/// Asks the keeper of a loop's time.
+/// A waiter that forwards to the loop's timekeeper.
 private final class KeptWaiter: Waiter, @unchecked Sendable {
-  // Sendable: the loop is written before anybody else knows it; the runtime guards weak references.
+  // Sendable: the loop is set before another thread can use the waiter; the runtime guards weak references.
   let keeper: any LoopTimekeeper
   weak var loop: RunLoop?
 
@@ -77,7 +76,7 @@ private final class KeptWaiter: Waiter, @unchecked Sendable {
 }
 
 extension RunLoop {
-  /// Makes a loop with a timekeeper, for a thread that is to have it.
+  /// Makes a loop with a timekeeper, to be attached to a thread later.
   ///
   /// - Parameter servesMainQueue: Whether the loop serves the main dispatch queue, as only a loop on the main thread
   ///   may.
@@ -97,12 +96,11 @@ extension RunLoop {
   package var hasSystemTime: Bool { isOnSystemTime }
 }
 
-// What the owner of a loop's time does with the loop. Called on the loop's own thread.
+// Functions for the owner of a loop's time, called on the loop's own thread.
 extension RunLoop {
-  /// Runs a mode until a date of the loop's clock, even while there is nothing in it; if the date has arrived, for one
-  /// pass.
+  /// Runs a mode until a date of the loop's clock, even while the mode is empty; makes one pass if the date has passed.
   ///
-  /// Returns nil if the loop's thread is ending, and there was no run.
+  /// Returns nil without running if the loop's thread is ending.
   package func stay(in mode: Mode, until limit: Tick) -> RunResult? {
     requireOwnThread()
     guard !stopFlag.isEnding else { return nil }
@@ -123,14 +121,14 @@ extension RunLoop {
     let now = tickNow
     return table.withLock { _ in
       if mustGoOn(mode) || (mode.timerCount > 0 && mode.timers.firstTick <= now) { return true }
-      // The coming pass asks again for what is found here.
+      // The next pass polls again and finds the same.
       guard let set = mode.pollSet else { return false }
       set.prepareToWait(servingMainQueue: isServingMainQueue(mode))
       return set.poll()
     }
   }
 
-  /// When the loop would wake for a timer of a mode; can be called from any thread.
+  /// The date at which the loop would wake for a timer of a mode; can be called from any thread.
   package func nextWake(in name: Mode) -> Tick {
     table.withLock { table in
       guard let mode = table.modes[name == .common ? .default : name], mode.timerCount > 0 else { return .never }
@@ -146,7 +144,7 @@ extension RunLoop {
     package let interval: Int64
   }
 
-  /// The timers of the loop, mode after mode and in the order of their dates.
+  /// The timers of the loop, sorted by mode and then by date.
   ///
   /// Can be used from any thread.
   ///

@@ -9,15 +9,15 @@ import RunLoopLibC
 /// sleeps are scheduled in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real,
 /// and another thread can end it, or ``whenAsleepForEver(do:)`` handles it.
 ///
-/// It is for the tests of this package: one loop on a thread of its own. Clients have `VirtualTime` of
-/// RunLoopTesting, which is above this module.
+/// Only the tests of this package use it, with one loop on a thread of its own. Clients use `VirtualTime` of
+/// RunLoopTesting instead.
 package final class SteppedTime: @unchecked Sendable, Waiter {
   private struct Event {
     var tick: Tick
     var action: @Sendable () -> Void
   }
 
-  // These are guarded by the lock.
+  // Sendable: the lock guards these.
   private let lock = Lock()
   private var time = Tick(nanoseconds: 0)
   private var events: [Event] = []
@@ -30,7 +30,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
   /// The time, in nanoseconds since the clock was made.
   package var now: Tick { lock.withLock { time } }
 
-  /// The wall clock begins with the year 2001 when this one begins, so that its dates are exact.
+  /// The wall clock starts at the year 2001 when this clock starts, so that its dates are exact.
   var wallOffset: Int64 { lock.withLock { wall } }
 
   /// How many times the loop has slept.
@@ -38,9 +38,9 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
 
   func sleeper(watching: Bool) -> WakeState.Sleeper { .virtual }
 
-  /// Runs `action` while the loop sleeps over that time, as another thread would.
+  /// Schedules an action that runs while the loop sleeps past a time, as if another thread ran it.
   ///
-  /// Events of one time run in the order in which they were scheduled.
+  /// Events with the same time run in the order in which they were scheduled.
   package func at(_ time: Duration, do action: @escaping @Sendable () -> Void) {
     let event = Event(tick: Tick(nanoseconds: Int64(saturating: time)), action: action)
     lock.withLock {
@@ -48,18 +48,18 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
     }
   }
 
-  /// Runs `action` whenever the loop would sleep without a deadline and without an event; the action is to wake the
+  /// Runs `action` whenever the loop would sleep without a deadline and without an event; the action must wake the
   /// loop.
   package func whenAsleepForEver(do action: @escaping @Sendable () -> Void) {
     lock.withLock { endlessSleepAction = action }
   }
 
-  /// Lets time pass, as work of that duration would.
+  /// Advances the clock, as work of that duration would.
   package func advance(by duration: Duration) {
     lock.withLock { time = time + Int64(saturating: duration) }
   }
 
-  /// Sets the wall clock forward or back; the loop's own clock goes on as before.
+  /// Sets the wall clock forward or back; the loop's own clock does not change.
   package func setWallClock(by duration: Duration) {
     lock.withLock { wall.addSaturating(duration) }
   }
@@ -67,7 +67,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?) {
     lock.withLock { sleeps += 1 }
     while word.state == asleep {
-      // Whatever is ready in the real world is ready before the virtual time goes on.
+      // Descriptors that are ready are served before the virtual time advances.
       set?.wait(0)
       if let set, set.hasWork { return }
       if let action = takeEvent(until: deadline) {

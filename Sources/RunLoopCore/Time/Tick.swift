@@ -2,10 +2,10 @@
 
 /// A point of the loop's clock, in nanoseconds.
 ///
-/// On the system's clock this is `CLOCK_MONOTONIC`, which neither jumps with the wall clock nor counts a suspend. Sums
-/// saturate: a date further away than the clock can count is ``never``.
+/// The system's clock is `CLOCK_MONOTONIC`, which neither jumps with the wall clock nor advances during a suspend. Sums
+/// saturate: a date beyond the range of the clock is ``never``.
 ///
-/// Inlinable where the layers above compare dates for each message: a comparison would be two calls and a table.
+/// Comparisons are inlinable, because the layers above compare dates for each message.
 @usableFromInline
 package struct Tick: Hashable, Comparable, Sendable {
   @usableFromInline package var nanoseconds: Int64
@@ -42,7 +42,7 @@ package struct Tick: Hashable, Comparable, Sendable {
     return nanoseconds > 0 ? .never : .distantPast
   }
 
-  /// The nanoseconds from the right tick to the left one, as far as they can be counted.
+  /// The nanoseconds from the right tick to the left one; saturates.
   package static func - (left: Tick, right: Tick) -> Int64 {
     let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
     guard overflow else { return difference }
@@ -51,9 +51,8 @@ package struct Tick: Hashable, Comparable, Sendable {
 }
 
 extension Tick {
-  // An instant is the duration since the epoch and nothing else, as `SuspendingClock.systemEpoch` shows, which the
-  // library compiles into its clients. The library's own sums of instants and durations check for more than is needed
-  // here.
+  // An instant is only the duration since the epoch: the standard library inlines `SuspendingClock.systemEpoch` into
+  // its clients. Its own sums of instants and durations check more than is needed here.
 
   package init(_ instant: SuspendingClock.Instant) {
     self.init(nanoseconds: Int64(saturating: unsafeBitCast(instant, to: Duration.self)))
@@ -73,14 +72,15 @@ extension Tick {
   }
 }
 
-// All arithmetic with durations that users choose: the library's own sums, parts and descriptions of a duration end the
-// process if they do not fit.
+// All arithmetic with durations that users choose. The standard library's sums, components and descriptions of a
+// duration trap on overflow.
 
 extension Duration {
-  /// The description, which the library can make only of durations that have a whole number of seconds of 64 bits.
+  /// The description of the duration, limited to the seconds that 64 bits can count, because the standard library traps
+  /// beyond them.
   package var text: String { "\(min(max(self, .seconds(Int64.min)), .seconds(Int64.max)))" }
 
-  /// The difference of two durations, or the nearest duration that exists.
+  /// The difference of two durations; saturates.
   package func saturatingDifference(from earlier: Duration) -> Duration {
     let (difference, overflow) = attoseconds.subtractingReportingOverflow(earlier.attoseconds)
     return Duration(attoseconds: overflow ? (attoseconds < 0 ? .min : .max) : difference)
@@ -88,20 +88,20 @@ extension Duration {
 }
 
 extension Int64 {
-  /// Adds nanoseconds, or goes to the nearest number that fits.
+  /// Adds nanoseconds; saturates.
   package mutating func addSaturating(_ nanoseconds: Int64) {
     let (sum, overflow) = addingReportingOverflow(nanoseconds)
     self = overflow ? (nanoseconds < 0 ? .min : .max) : sum
   }
 
-  /// Adds the nanoseconds of a duration, or goes to the nearest number that fits.
+  /// Adds the nanoseconds of a duration; saturates.
   package mutating func addSaturating(_ duration: Duration) { addSaturating(Int64(saturating: duration)) }
 
   /// The nanoseconds of a duration, or the nearest number that fits.
   package init(saturating duration: Duration) {
     let whole = duration.attoseconds
-    // From zero to half of what fits: a multiplication replaces a division of twice the width. The 64 bits from the
-    // 29th times 2⁹³ / 10⁹ are less than two below the quotient, and the remainder shows whether one is missing.
+    // For values up to half the range, a multiplication replaces the 128-bit division: bits 29 to 92 times 2⁹³ / 10⁹
+    // are less than two below the quotient, and the remainder shows whether one is missing.
     let (high, low) = (UInt64(truncatingIfNeeded: whole &>> 64), UInt64(truncatingIfNeeded: whole))
     if high < 500_000_000 {
       let reciprocal: UInt64 = 9_903_520_314_283_042_199

@@ -2,13 +2,13 @@
 
 import CRunLoopSystem
 
-// The wall clock beside the loop's clock: dates are seconds since 2001-01-01, as in Foundation.
+// Conversions between the wall clock and the loop's clock. Wall dates are seconds since 2001-01-01, as in Foundation.
 
 extension Waiter {
-  /// The difference of the system's two clocks.
+  /// The difference between the wall clock and the monotonic clock, in nanoseconds.
   ///
-  /// The wall clock is read between two readings of the other, repeatedly if the thread has lost the processor
-  /// meanwhile. The remaining difference makes a timer late, never early.
+  /// The wall clock is read between two readings of the monotonic clock, and again if the thread was preempted in
+  /// between. The remaining error makes a timer late, never early.
   var wallOffset: Int64 {
     var (offset, shortest) = (Int64.max, Int64.max)
     for _ in 0..<4 where shortest > 10_000 {
@@ -30,12 +30,12 @@ extension Tick {
   /// Represents a date that has always been reached: Foundation's `Date.distantPast`.
   private static let distantPastDate: Double = -63_114_076_800
 
-  /// The tick at which the wall clock says `date`, if nobody sets it meanwhile.
+  /// The tick at which the wall clock shows `date`, provided that it is not set before.
   ///
   /// A date about 290 years ahead or more is ``never``, and so is a value that is not a number; a date as far back is
   /// ``distantPast``.
   init(wallDate date: Double, offset: Int64) {
-    // Seconds and their fraction are handled separately: together they would be too coarse.
+    // Seconds and their fraction are converted separately, because their sum in nanoseconds would lose precision.
     let seconds = date.rounded(.down)
     guard seconds < 9.2e9 else {
       self = .never
