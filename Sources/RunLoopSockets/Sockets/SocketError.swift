@@ -3,7 +3,7 @@
 public import RunLoopCore
 
 /// An error of a socket or stream.
-public enum SocketError: Error, Hashable, Sendable {
+public indirect enum SocketError: Error, Hashable, Sendable {
   /// A system call has failed. A refused connection is `connect` with `ECONNREFUSED`, a reset one `recv` with
   /// `ECONNRESET`.
   ///
