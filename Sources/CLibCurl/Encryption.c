@@ -170,7 +170,7 @@ int clc_wanted_certificate(uintptr_t number) {
 
 int clc_alert(uintptr_t number, int *is_own) {
   unsigned count = next_alert < remembered ? next_alert : remembered;
-  // The peer's alert comes first, and this side may answer it, so the first one is the cause.
+  // This side may respond to the peer's alert with one of its own, so the first alert is the cause.
   for (unsigned index = 0; index < count; index++) {
     unsigned place = (next_alert - count + index) % remembered;
     if (alerts[place].number != number) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Host name functions: conversion to ASCII (libidn2), and whether a domain is a public suffix, below which anyone can
-// register names (libpsl).
+// Host name functions: conversion to ASCII (libidn2), and whether a domain is a public suffix such as `co.uk`,
+// under which domains are registered (libpsl).
 
 #include <dlfcn.h>
 #include <pthread.h>

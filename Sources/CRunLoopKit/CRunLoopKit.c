@@ -132,7 +132,7 @@ int rlk_begin_draining(void) {
 
 void rlk_end_draining(void) { _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, NULL, NULL); }
 
-// A structure of Core Foundation, of which there is one for each run of a loop and one for the time outside.
+// A structure of Core Foundation: one for each active run of a loop, and one for the time between runs.
 typedef struct {
   uint32_t marks[2];
   uint32_t is_stopped;

@@ -760,7 +760,7 @@ void crl_recorder_give_back(crl_recorder *recorder) {
     if (recorder->sums != &nobodys_sums) free(recorder->sums);
     return free(recorder);
   }
-  // All recorders of the parent were already given back in a forked child.
+  // In a forked child, all recorders of the parent have already been returned.
   if (recorder->generation == (uint32_t)generation) {
     crl_recorder_set_loop(recorder, 0);
     crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) | CRL_FACE_ENDED);

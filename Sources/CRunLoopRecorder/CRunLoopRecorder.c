@@ -200,7 +200,7 @@ void crl_sums_copy(const crl_recorder *recorder, crl_sums *sums) {
   // Acquiring, because `since` comes after `began`.
   for (size_t index = 0; index < sizeof *sums / 8; index++)
     ((uint64_t *)sums)[index] = __atomic_load_n((uint64_t *)kept + index, __ATOMIC_ACQUIRE);
-  // Repeated if the loop has gone to sleep or woken up meanwhile.
+  // Repeated if the loop has fallen asleep or woken up in the meantime.
   uint64_t word = sums->busy;
   for (int turn = 0; turn < 8; turn++) {
     sums->busy = busy_ticks(word, crl_ticks());

@@ -34,7 +34,7 @@ extension Connection {
     deliver(request)
   }
 
-  /// Called when the request has been answered.
+  /// Called when the response to the request has been sent.
   func finish() {
     current = nil
     serve()

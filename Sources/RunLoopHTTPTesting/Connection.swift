@@ -134,7 +134,7 @@ extension Connection {
     close()
   }
 
-  /// Ends the connection once its requests have been answered.
+  /// Ends the connection after the responses to its requests.
   func retire() {
     guard !isOver, !isRetiring else { return }
     isRetiring = true
@@ -159,7 +159,7 @@ extension Connection {
   func close() {
     isOver = true
     // With TLS, more may be queued than the socket reports. If an HTTP/2 client has sent more in the meantime, the
-    // kernel would answer with a reset that overtakes the response.
+    // kernel would send a reset that overtakes the response.
     if options.tls == nil, session == nil, socket.queuedByteCount == 0 { abandon() } else { socket.shutDown(.write) }
   }
 

@@ -32,12 +32,12 @@ extension HTTPTestServer {
       headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// Responds to the request, unless it has already been answered.
+    /// Responds to the request. A second response to the same request is ignored.
     public func respond(_ response: Response) { wire.perform { $0.respond(response, to: self) } }
 
     /// Sends bytes unchanged, for responses that no well-behaved server sends.
     ///
-    /// The server considers the request answered. With HTTP/2, the bytes have to be frames.
+    /// They count as the response to the request. With HTTP/2, the bytes have to be frames.
     public func send(_ bytes: [UInt8]) { wire.perform { $0.send(bytes, for: self) } }
 
     /// Ends the connection after everything sent before.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTPTestServer {
-  /// A scripted response, and what happens to the connection afterwards.
+  /// A scripted response, and the action taken on the connection afterwards.
   public struct Response: Sendable {
     /// The part of a response that is sent.
     public enum Part: Hashable, Sendable {
@@ -15,7 +15,7 @@ extension HTTPTestServer {
       case body(Int)
     }
 
-    /// What happens to the connection after that part has been sent.
+    /// The action taken on the connection after that part has been sent.
     public enum Ending: Hashable, Sendable {
       /// The connection is kept open, silently if the response is incomplete.
       case keep
@@ -45,7 +45,7 @@ extension HTTPTestServer {
     public var interval: Duration?
     /// The part of the response that is sent.
     public var part: Part
-    /// What happens to the connection afterwards.
+    /// The action taken on the connection after the response.
     public var ending: Ending
 
     /// Creates a response.

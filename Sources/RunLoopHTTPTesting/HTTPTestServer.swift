@@ -7,8 +7,8 @@ import RunLoopThreads
 
 /// An HTTP server for testing clients, with scripted responses and the connection endings of real servers.
 ///
-/// It supports HTTP/1.1, and HTTP/2 if ``Options/http2`` is set, with and without TLS. It answers malformed requests
-/// with 400, or ends the connection. It can be used from any thread, and stops when its last reference is released.
+/// It supports HTTP/1.1, and HTTP/2 if ``Options/http2`` is set, with and without TLS. It responds to malformed
+/// requests with 400, or ends the connection. It can be used from any thread, and stops when its last reference is released.
 public final class HTTPTestServer: Sendable {
   /// Called on the server's loop with each request, to return the response.
   ///
@@ -32,8 +32,8 @@ public final class HTTPTestServer: Sendable {
     public var idleTimeout: Duration?
     /// The response sent on an idle HTTP/1 connection before it ends, such as one with status 408; the default is nil.
     public var idleResponse: Response?
-    /// The maximum size of a request's body in bytes, 64 MiB by default; a longer one is answered with 413, or ends
-    /// the HTTP/2 connection.
+    /// The maximum size of a request's body in bytes, 64 MiB by default; a longer one results in a 413 response, or
+    /// ends the HTTP/2 connection.
     public var maximumBodySize = 64 * 1024 * 1024
 
     /// Creates the default configuration: plaintext HTTP/1.1 on connections that the server never ends by itself.
@@ -86,7 +86,7 @@ public final class HTTPTestServer: Sendable {
   ///   - loop: The loop that runs the server. If it is nil, the server starts a resident thread of its own.
   ///   - options: The configuration.
   ///   - script: The responses, by method and path ("GET /path") or by path alone. They are sent in order, and the
-  ///     last one repeatedly. Other requests are answered with 404.
+  ///     last one repeatedly. The response to other requests is 404.
   /// - Throws: The errors of ``init(at:on:options:handler:)``.
   public convenience init(
     at address: SocketAddress = .loopback(port: 0), on loop: RunLoop? = nil, options: Options = Options(),
@@ -129,7 +129,7 @@ extension HTTPTestServer {
   /// Ends the connections like a server that reloads its configuration, and keeps accepting new ones.
   ///
   /// Idle HTTP/1 connections are closed at once, and others after the response to their current request. On HTTP/2
-  /// connections, a GOAWAY announces which requests will still be answered.
+  /// connections, a GOAWAY announces which requests will still receive a response.
   public func reload() {
     for connection in core.state.withLock({ $0.connections.values.map { $0 } }) { connection.perform { $0.retire() } }
   }

@@ -9,8 +9,8 @@ extension VirtualTime {
   /// whichever executor runs the task, and throws `CancellationError` when the task is cancelled.
   ///
   /// When the body of ``onThisThread(realTimeLimit:_:)`` and the related functions returns, sleeps still in progress
-  /// throw `CancellationError`, although their tasks are not cancelled. The time then stands still, so a sleep that
-  /// begins later lasts until its task is cancelled.
+  /// throw `CancellationError`, although their tasks are not cancelled. The time no longer advances, so a sleep
+  /// that begins later lasts until its task is cancelled.
   public struct Clock: _Concurrency.Clock {
     /// An instant of the virtual time.
     public typealias Instant = SuspendingClock.Instant

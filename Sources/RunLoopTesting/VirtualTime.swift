@@ -4,7 +4,7 @@ import RunLoopCore
 public import RunLoopThreads
 import Synchronization
 
-/// A time that a test controls: it stands still while code runs, and moves only when the test moves it.
+/// A time that a test controls: it is frozen while code runs, and moves only when the test moves it.
 ///
 /// The loops on it are real run loops that make the same passes, except that they never wait: the time is set to the
 /// next deadline instead. There are three ways to create one:

@@ -193,7 +193,7 @@ struct ForkTests {
         // The block posts another one, so the pass only polls.
         loop.perform {
           let end = inForkedChild {
-            // The child watches the same descriptor, is notified, and gives up without reading.
+            // The child watches the same descriptor, is notified, and invalidates its source without reading.
             let child = RunLoop.current
             child.watch(pipe.reading) { source, _ in source.invalidate() }
             child.wakeUp()

@@ -17,7 +17,7 @@ struct LookPolicyTests {
     case timedOut
     /// A spin that was ended by an event.
     case found
-    /// A spin in vain, followed by a long sleep.
+    /// An unsuccessful spin, followed by a long sleep.
     case vain
   }
 

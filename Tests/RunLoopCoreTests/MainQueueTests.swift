@@ -75,7 +75,7 @@ final class MainQueueTests: XCTestCase {
         looks.value = loop.statistics.lookCount - before
       }
     }
-    // It stops spinning when that is in vain, and would otherwise find the queue's notification forever.
+    // If a notification that this run cannot serve ended a spin, the loop would spin until its deadline.
     XCTAssertLessThanOrEqual(looks.value ?? 1000, 20)
   }
 

@@ -13,7 +13,7 @@ nonisolated(unsafe) private var interrupted: Unmanaged<RunLoop>?
 private let handled = Atomic<Int>(0)
 private let changedErrors = Atomic<Int>(0)
 
-/// Installs handlers that stop a loop on `SIGUSR1` and wake it up on `SIGUSR2`; the loop is retained for good.
+/// Installs handlers that stop a loop on `SIGUSR1` and wake it up on `SIGUSR2`; the loop is never released.
 private func handleSignals(by loop: RunLoop) {
   interrupted = .passRetained(loop)
   _ = handled.load(ordering: .relaxed) + changedErrors.load(ordering: .relaxed)

@@ -201,7 +201,7 @@ struct StressTests {
     #expect(tally.isInOrder)
   }
 
-  /// What ends a loop's sleep.
+  /// An event that ends a loop's sleep.
   enum Cause: CaseIterable {
     case block, signal, message, addedTimer, movedTimer, addedReadyPort
   }

@@ -65,7 +65,7 @@ struct ThreadLoopTests {
       #expect(current !== main)
     }
     #expect(RunLoop.main.threadID == getpid())
-    // The test program has an async main, which sooner or later gives up its first thread.
+    // The test program has an async main, which eventually ends the process's first thread.
     #expect(!RunLoop.main.hasEnded || RunLoop.mainThreadHasLeft)
   }
 

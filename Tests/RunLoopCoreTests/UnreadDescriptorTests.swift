@@ -10,7 +10,7 @@ private func add(_ source: RunLoop.DescriptorSource) {
   do { try RunLoop.current.add(source, forMode: .default) } catch { exit(9) }
 }
 
-/// Descriptors whose sources are called again and again.
+/// Descriptors whose sources are called repeatedly.
 @Suite("Descriptors that nobody reads", .timeLimit(.minutes(20)))
 struct UnreadDescriptorTests {
   @Test("a descriptor ready in a thousand waits but not read is reported once, and one that is read is not")

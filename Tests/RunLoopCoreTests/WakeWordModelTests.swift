@@ -88,7 +88,7 @@ private struct PlainWord {
   var isAwake: Bool { sleeper == .nobody }
   var listens: Bool { runs.last?.listens ?? false }
 
-  /// Applies the event, and returns whom it wakes.
+  /// Applies the event, and returns the sleeper to wake.
   mutating func apply(_ event: WakeState.Event) -> WakeState.Sleeper {
     switch event {
     case .beginRun: runs.append(Run())

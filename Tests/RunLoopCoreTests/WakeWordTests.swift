@@ -342,7 +342,7 @@ private let transitions: [Transition] = [
   .init(late, .post(.unknown), late),
   .init(late, .wakeUp(.unknown), late),
 
-  // The loop sleeps or is about to. Whoever removes it from the word wakes it.
+  // The loop sleeps or is about to. The thread that removes it from the word wakes it.
   .init(futex, .awaken, listening),
   .init(futex, .post(.unknown), listening, .futex),
   .init(futex, .wakeUp(.unknown), woken, .futex),
@@ -364,7 +364,7 @@ private let transitions: [Transition] = [
   .init(hostedWoken, .post(.unknown), woken, .hosted),
   .init(hostedWoken, .wakeUp(.unknown), woken, .hosted),
 
-  // It spins. Removing it from the word is enough to wake it; if nobody does, it goes to sleep.
+  // The loop spins. Removing it from the word is enough to wake it. Otherwise, it falls asleep.
   .init(looking, .awaken, listening),
   .init(looking, .fallAsleep(.futex), futex),
   .init(looking, .post(.unknown), listening, .looking),

@@ -24,7 +24,7 @@ struct InlineTests {
         capabilities: TerminalCapabilities(environment: { features.environment[$0] }), isInline: true)
       for line in 0..<lines { emulator.write("line \(line)\r\n".utf8) }
       perform { $0.enter(asks: true, into: &$1) }
-      // The terminal answers.
+      // The terminal replies.
       let answers = emulator.answers
       perform { session, output in
         var events: [InputEvent] = []
@@ -266,7 +266,7 @@ struct WidthProbeTests {
     #expect(none.unicodeVersion == 12 && none.joinedClusters == [])
     let late = capabilities(.all) { _, session in session.endMeasuring() }
     #expect(late.unicodeVersion == 12 && late.joinedClusters == [])
-    // Only some answers arrive.
+    // Only some replies arrive.
     let some = capabilities(.all) { answers, _ in answers = Array("\u{1B}[2;3R\u{1B}[2;2R\u{1B}[?62;22c".utf8) }
     #expect(some.unicodeVersion == 13 && some.joinedClusters == [])
   }

@@ -75,7 +75,7 @@ struct TerminalTests {
     terminal.note("open")
     terminal.type("x")
     #expect(terminal.note("key")?.hasSuffix("ready: false") == true)
-    // It sees the terminal's answer, which it replies to, before it sees the room.
+    // The program reads the terminal's reply, and writes in response, before it notices the room for output.
     terminal.send(SIGSTOP)
     var status: Int32 = 0
     #expect(waitpid(terminal.process, &status, WUNTRACED) == terminal.process)

@@ -60,7 +60,7 @@ struct TmuxScreenTests {
 
   /// Makes tmux show the files one after another, and record its screen after each.
   private func show(in tmux: String, _ scratch: Scratch) throws {
-    // tmux answers once it has shown everything sent before the question.
+    // tmux replies once it has shown everything sent before the query.
     scratch.make(
       "driver",
       text: """

@@ -9,7 +9,7 @@ import RunLoopInstruments
 final class AgentSocket {
   let number: Int32
 
-  /// Connects to a victim's agent; throws if nobody listens.
+  /// Connects to a victim's agent, and throws if no agent is listening.
   init(_ victim: Victim) throws {
     guard let file = victim.file else { throw VictimError(text: "the victim has no directory") }
     let path = file.replacingOccurrences(of: "/rings", with: "/agent")
@@ -22,7 +22,7 @@ final class AgentSocket {
         connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
-    // Far longer than any machine takes to answer.
+    // Far longer than the agent takes to respond on any machine.
     var limit = timeval(tv_sec: 120, tv_usec: 0)
     setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     guard answer == 0 else {
@@ -49,7 +49,7 @@ final class AgentSocket {
     return receive(length).flatMap { AgentDocument(bytes: $0) }
   }
 
-  /// All frames of an answer, or only the one that reports an error.
+  /// All frames of the response to a request, or only the one that reports an error.
   func answer(_ request: String) -> [AgentDocument] {
     sendFrame(request)
     var frames: [AgentDocument] = []

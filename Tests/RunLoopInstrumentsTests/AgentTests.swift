@@ -63,7 +63,7 @@ import Testing
     half.sendFrame("{\"request\"", length: 100)
     let noise = try AgentSocket(victim)
     noise.send(random)
-    // Both are still connected, but do not keep the agent from answering.
+    // Both are still connected, but do not keep the agent from responding.
     #expect(try AgentSocket(victim).answer(Self.reasons).last?["end"] == .bool(true))
     withExtendedLifetime((half, noise)) {}
   }
@@ -228,7 +228,7 @@ import Testing
   @Test("another user's process is reported in one sentence, and its agent is silent", .enabled(if: geteuid() == 0))
   func otherUser() throws {
     let victim = try victim("resident")
-    // A peer that gave up being root, so that only the connection is its own.
+    // A peer that dropped root privileges; its access to the victim is limited to the connection.
     let program = "/usr/bin/python3"
     try #require(access(program, X_OK) == 0)
     let path = try socketPath(victim)

@@ -224,7 +224,7 @@ import Testing
       for command in ["dump", "why-alive"] {
         let session = runloop(command, "\(getpid())")
         #expect(session.status == 1)
-        // On a slow machine the time may run out before the answer is too long.
+        // On a slow machine, the request may time out before the response exceeds the limit.
         let complaint = session.complaints.first ?? ""
         #expect(complaint.contains("answers with more than") || complaint.contains("does not answer"))
       }

@@ -8,7 +8,7 @@ import Testing
 import class RunLoopThreads.ResidentThread
 import enum RunLoopInstruments.Instruments
 
-/// Names that another user chose so that whoever inspects the process runs or believes them.
+/// Names chosen by another user to attack or mislead the user of the tools.
 @Suite("Foreign texts", .ownThread) struct ForeignTextTests {
   /// Terminal sequences (CSI in C1 and in C0), DEL, a mark that reverses the text after it, and a fake line.
   static let name = "x\u{9b}31mRED\u{9d}0;owned\u{9c}\u{7f}\u{1b}[2J\u{202e}abc\nFAKE LINE 1234 idle\u{2028}\u{e0041}"

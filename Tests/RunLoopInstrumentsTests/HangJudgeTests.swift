@@ -247,7 +247,7 @@ private let between = HangJudge.Look(slot: 0)
   func backlog() {
     var court = Court(backlog: 800)
     court.look(at: 0, asleep)
-    // A hundred posts at once, of which one is served every 20 ms.
+    // A hundred posts at once. One is served every 20 ms.
     for time in stride(from: Int64(20), through: 2100, by: 20) {
       let served = UInt64(min(100, time / 20))
       if served < 100 {

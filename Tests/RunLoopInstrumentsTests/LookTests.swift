@@ -131,7 +131,7 @@ private final class OneFace: LoopFaces {
     #expect(withoutWait.status == 1)
     let number = victim.number
     let killer = Foundation.Thread {
-      // Long enough for a tool that does not wait to answer something else.
+      // Long enough for a tool that ignores --wait to report another error.
       usleep(300_000)
       kill(number, SIGKILL)
     }

@@ -130,7 +130,7 @@ import class RunLoopThreads.Thread
         let loop = RunLoop.current
         while (Instruments.metrics(of: loop)?.openCallOut ?? 0) < 260_000_000 {}
         note()
-        // A nested run is not part of the hang, and the call-out around it starts anew.
+        // A nested run is not part of the hang, and the call-out around it is measured from the nested run's end.
         loop.perform(inModes: ["nested"], block: note)
         _ = loop.run(mode: "nested", for: .zero)
         note()

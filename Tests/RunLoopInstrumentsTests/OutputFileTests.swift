@@ -14,7 +14,7 @@ import struct RunLoopToolKit.RecordError
 @Suite("Files that are written", .ownThread) struct OutputFileTests {
   private static let stranger: uid_t = 54_322
 
-  /// Runs `body` with a directory that everyone can write to, like `/tmp`.
+  /// Runs `body` with a world-writable directory, like `/tmp`.
   private func inScratch(_ body: (String) throws -> Void) throws {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
     try #require(mkdir(directory, 0o700) == 0)

@@ -159,7 +159,7 @@ import Testing
     #expect(try complaint(bytes).contains("layout \(CRL_LAYOUT_VERSION + 1)"))
     #expect(try complaint(Data(repeating: 65, count: 5000)).contains("no records"))
     #expect(try complaint(Data()).contains("no records"))
-    // Nobody writes to it.
+    // A pipe without a writer.
     let pipe = "\(victim.directory)/pipe"
     #expect(mkfifo(pipe, 0o600) == 0)
     for session in [runloop("postmortem", pipe), runloop("trace", "--from", pipe, "--output", "\(pipe).html")] {

@@ -176,7 +176,7 @@ private final class PrivilegedProgram {
     while try sleeps(of: victim) < first + 50 { usleep(1000) }
   }
 
-  /// How often its threads gave up their processors.
+  /// The number of times that its threads yielded their processors.
   private func sleeps(of victim: Victim) throws -> Int {
     // An ended process is a zombie until it is waited for.
     let state = try String(contentsOfFile: "/proc/\(victim.number)/stat", encoding: .utf8)

@@ -143,7 +143,7 @@ import Testing
 
   @Test("a directory in which nothing can be created does no harm, and the process reports it once")
   func rejectingDirectory() throws {
-    // Nobody can create files there, and apart from root not even its owner.
+    // Only root can create files there; its owner cannot.
     let own = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: own) }
     #expect(chmod(own, 0o500) == 0)

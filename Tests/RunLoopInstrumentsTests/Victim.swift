@@ -75,9 +75,9 @@ final class Victim {
     return directory
   }
 
-  /// Looks at the thirteen hanging loops for longer and longer, until something was seen.
+  /// Examines the thirteen hanging loops, for twice as long after each attempt, until `isSeen` returns true.
   ///
-  /// On a busy machine a hang may be over before anybody looks.
+  /// On a busy machine, a hang may be over before the first sample.
   static func hanging<Seen>(_ look: (Victim) throws -> Seen, until isSeen: (Seen) -> Bool) throws -> Seen {
     var seconds = 1.5
     while true {
@@ -129,7 +129,7 @@ struct VictimError: Error, CustomStringConvertible {
   var description: String { text }
 }
 
-/// The output, complaints and status of a command.
+/// The output, error messages and status of a command.
 struct Session {
   var status: Int32
   var output: String

@@ -85,7 +85,7 @@ struct TaskTests {
     let left = try await VirtualTime.onResidentThread { time in
       let task = Task(executorPreference: time.thread) { [clock = time.clock] in try await clock.sleep(for: .seconds(9))
       }
-      // The thread is busy, so the time stands still.
+      // The thread is busy, so the time does not advance.
       while time.pending.isEmpty { await Task.yield() }
       return task
     }

@@ -150,7 +150,7 @@ struct OrphanedSleepTests {
   }
 }
 
-/// A time that stands still, on which every sleep appears to last a century.
+/// A frozen time, on which every sleep appears to last a century.
 private final class OverlongTime: LoopTimekeeper {
   let now = Tick(nanoseconds: 0)
   let wallOffset: Int64 = 0

@@ -153,7 +153,7 @@ struct ThreadCurrentTests {
   }
 }
 
-/// What a thread-specific destructor sees in three rounds, each time after the destructor that ends the object.
+/// Records the observations of a thread-specific destructor in three rounds, each after the destructor of the object.
 private final class Late: @unchecked Sendable {
   // Sendable: used by one thread at a time; a lock guards the results.
   let seen = Box<[String]>([])

@@ -70,7 +70,7 @@ import RunLoopThreads
 }
 
 extension String.StringInterpolation {
-  /// A number with so many digits after the point.
+  /// Appends a number with `digits` digits after the decimal point.
   mutating func appendInterpolation(_ value: Double, digits: Int) {
     var scale = 1.0
     for _ in 0..<digits { scale *= 10 }

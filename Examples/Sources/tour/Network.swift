@@ -22,7 +22,7 @@ import RunLoopSockets
   throw Unexpected("the connection ended")
 }
 
-/// Answers each connection's first request, whatever it asks for.
+/// Sends the same response to the first request of each connection.
 @MainActor private func answer(_ connection: Socket) async throws {
   defer { connection.invalidate() }
   try RunLoop.main.add(connection, forMode: .default)

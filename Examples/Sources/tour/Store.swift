@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// What only the thread that opened it may use.
+/// A store that only the thread that opened it may use.
 protocol Store: Sendable {
   mutating func open() throws
   mutating func insert(_ value: Int) throws

@@ -414,7 +414,7 @@ static inline uint64_t crl_code_address_mask(void) {
 #endif
 }
 
-// Takes a recorder with a face for a new loop, which never fails. It is given back when the loop is deallocated.
+// Takes a recorder with a face for a new loop, which never fails. It is returned when the loop is deallocated.
 crl_recorder *crl_recorder_take(const void *loop);
 void crl_recorder_give_back(crl_recorder *recorder);
 // Sets the loop's thread, which is 0 once it has ended.

@@ -33,7 +33,7 @@ int crl_file_make_unnamed(int directory, uint32_t mode);
 // Creates a file that can never be named, for this user only, closed on exec. Returns a descriptor or a negative errno.
 int crl_file_make_nameless(const char *directory);
 
-// Gives a file created by crl_file_make_unnamed a name, which must not exist yet.
+// Links a file created by crl_file_make_unnamed to a name, which must not exist yet.
 int crl_file_name(int file, int directory, const char *name);
 
 // The mode that a file created with `mode` would get, determined without changing the umask. Without /proc, all

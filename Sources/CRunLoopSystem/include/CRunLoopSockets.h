@@ -125,7 +125,7 @@ typedef struct crl_ancillary {
   uint8_t destination[16], local[16];
   // The time of arrival on the real-time clock in nanoseconds, or -1 if it is unknown.
   int64_t nanoseconds;
-  // Whether the system closed descriptors that arrived with the message, because this process cannot have any more.
+  // Whether the system closed descriptors that arrived with the message, because this process reached its limit.
   int32_t has_lost;
   int32_t descriptor_count;
   // Every descriptor is closed on exec.

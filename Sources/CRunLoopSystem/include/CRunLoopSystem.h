@@ -177,7 +177,7 @@ static inline void crl_prefetch(const void *object) {
   __builtin_prefetch((const char *)object + 64, 1);
 }
 
-// Tells the processor that this is a spin loop.
+// Hints to the processor that this is a spin loop.
 static inline void crl_spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

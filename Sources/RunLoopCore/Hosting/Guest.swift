@@ -166,7 +166,7 @@ extension RunLoop {
   }
 }
 
-// What the host waits for.
+// The descriptor and the deadline that the host waits for.
 extension RunLoop.Guest {
   /// The descriptor that the host watches, which is readable whenever ``service()`` must be called.
   ///

@@ -85,7 +85,7 @@ extension RunLoop {
   /// Makes the loop wait in a host from now on, unless it has a host already.
   ///
   /// - Parameters:
-  ///   - isAutomatic: Whether the host gives way to an explicit guest. Defaults to `false`.
+  ///   - isAutomatic: Whether an explicit guest replaces the host. Defaults to `false`.
   ///   - sparingDescriptors: The number of descriptors that the host needs without being able to report their lack.
   ///     Defaults to 0.
   ///   - makeHost: Creates the host from the gate that the host watches edge-triggered.

@@ -48,7 +48,7 @@ open class Port: @unchecked Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - queueLimit: The maximum number of queued messages, at least 1.
-  ///   - policy: What happens to a message if the queue is full. Defaults to ``OverflowPolicy/wait``.
+  ///   - policy: The handling of a message if the queue is full. Defaults to ``OverflowPolicy/wait``.
   public init(queueLimit: Int, whenFull policy: OverflowPolicy = .wait) {
     limit = max(1, queueLimit)
     self.policy = policy
@@ -59,7 +59,7 @@ open class Port: @unchecked Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - queueLimit: The maximum number of queued messages, at least 1. Defaults to 1024.
-  ///   - policy: What happens to a message if the queue is full. Defaults to ``OverflowPolicy/wait``.
+  ///   - policy: The handling of a message if the queue is full. Defaults to ``OverflowPolicy/wait``.
   ///   - handler: Called on a loop's thread for each message. It is released once the port is invalid and no call-out
   ///     is running.
   public init(
@@ -214,7 +214,7 @@ extension Port: PortMembers {}
 extension PortMembers {
   /// The number of messages that can be queued before a sender has to wait, by default 1024.
   public var queueLimit: Int { limit }
-  /// What happens to a message if the queue is full, by default ``Port/OverflowPolicy/wait``.
+  /// The handling of a message if the queue is full, ``Port/OverflowPolicy/wait`` by default.
   public var overflowPolicy: Port.OverflowPolicy { policy }
   /// The number of messages, initially 0, that were dropped before any receiver took them.
   ///

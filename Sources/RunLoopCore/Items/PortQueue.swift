@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Port {
-  /// What happens to a message that is sent to a port whose queue is full.
+  /// The handling of a message that is sent to a port whose queue is full.
   public enum OverflowPolicy: Sendable, Hashable {
     /// The sender waits for room until its deadline; without a deadline, or after it, the sender receives an error.
     case wait

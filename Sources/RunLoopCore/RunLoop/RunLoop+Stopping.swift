@@ -7,7 +7,7 @@ import Synchronization
 extension RunLoop {
   /// Wakes the loop, if it sleeps, to check for new posts.
   ///
-  /// - Parameter cause: What was posted. If this call wakes the loop, the loop serves it first.
+  /// - Parameter cause: The kind of work that was posted. If this call wakes the loop, the loop serves it first.
   @inline(__always)
   func post(_ cause: @autoclosure () -> WakeState.Cause = .unknown) {
     guard word.hasSleeper else { return }

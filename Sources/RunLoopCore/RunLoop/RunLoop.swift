@@ -42,7 +42,7 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
   let slack = Atomic<Int64>(0)
   /// The thread that last woke the loop's thread.
   let lastWake = LastWake()
-  /// What a call-out does in addition to the call, as ``Tracing`` flags.
+  /// The ``Tracing`` flags: the additional steps that a call-out performs around the call.
   ///
   /// Relaxed ordering suffices: a lock guards the hook, and the record ring is read with acquire ordering. Values set
   /// by another thread take effect through the level, whose change is ordered.

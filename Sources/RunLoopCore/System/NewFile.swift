@@ -198,7 +198,7 @@ package final class NewFile {
 
   deinit { discard() }
 
-  /// Gives the file its final name, replacing any existing file.
+  /// Moves the file to its final name, replacing any existing file.
   package func finish() throws(SystemError) {
     let named: FilePlace
     if let place { named = place } else { named = try target.link(descriptor, NewFile.pattern) }
@@ -214,5 +214,5 @@ package final class NewFile {
   }
 }
 
-/// The permissions of a new file that is accessible to everyone except as restricted by the process's umask.
+/// The permissions of a new file: read and write access for all users, as restricted by the process's umask.
 package func filePermissions() -> UInt32 { crl_file_masked_mode(0o666) }

@@ -77,9 +77,11 @@ extension RunLoop {
     takeUpLevel()
   }
 
-  /// Notes that a wait is over that began at a tick and in which the loop looked at its descriptors.
+  /// Records the end of a wait in which the loop polled its descriptors.
   ///
-  /// What a wait finds at once may have been ready since the last look.
+  /// A descriptor that the wait finds ready immediately may have been ready since the previous poll.
+  ///
+  /// - Parameter begun: The tick at which the wait began.
   @inline(never)
   func noteLook(begun: Tick) {
     let now = tickNow

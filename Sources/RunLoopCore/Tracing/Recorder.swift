@@ -3,12 +3,11 @@
 import CRunLoopRecorder
 import Synchronization
 
-// What a loop stores in its face and, while it records, in its ring, for code that inspects it from outside. The hot
-// paths are in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
+// A loop publishes its state in its face and, while it records, its events in its ring, for code that inspects it from
+// outside. The hot paths are in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
 //
-// `tracing` determines what a call-out does in addition to the call, and any thread may change it. The loop reads it
-// at the start of a pass and caches whether there is anything to do, which makes the check in a call-out a comparison
-// and a branch.
+// `tracing` selects the additional steps of a call-out, and any thread may change it. The loop reads it at the start of
+// a pass and caches whether there are any, which makes the check in a call-out a comparison and a branch.
 
 /// Whether the instruments are compiled in, and whether they are recording.
 enum Instruments {

@@ -36,7 +36,7 @@ package struct TerminalSession: Sendable {
     parser = InputParser(pasteLimit: pasteLimit)
   }
 
-  /// What the held-back input is waiting for, or nil if there is none.
+  /// The input that would complete the held-back bytes, or nil if none are held back.
   package var wait: InputParser.Wait? { parser.wait }
 
   /// The time after which a single escape is a key.

@@ -148,7 +148,7 @@ final class PartFile: @unchecked Sendable {
     }
   }
 
-  /// Syncs the file and gives it its final name, unless the request has ended by then.
+  /// Syncs the file and renames it to its final name, unless the request has ended by then.
   ///
   /// This may take a long time.
   func putAway(unless isUnwanted: () -> Bool) -> HTTP.Error? {

@@ -25,7 +25,7 @@ extension HTTP {
     public var connectTimeout: Duration = .seconds(30)
     /// The longest time that a request waits for a connection to its host; nil, the default, means no limit.
     ///
-    /// The wait starts anew with each redirect and each time the request is sent again. When it times out, the
+    /// The limit applies separately to each redirect and each time the request is sent again. When it times out, the
     /// request ends with ``HTTP/Error/Code/connectionWaitTimedOut``. It needs libcurl 7.80.
     public var connectionWaitTimeout: Duration?
     /// The maximum number of redirects to follow, 20 by default; 0 delivers the redirect response itself.

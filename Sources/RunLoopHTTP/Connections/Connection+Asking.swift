@@ -84,7 +84,7 @@ extension HTTP.Connection {
   func answer(_ answer: HTTP.ConnectionChallenge.Answer, _ generation: Int) {
     lock.lock()
     guard phase == .running, isAwaitingAnswer, asking.generation == generation, let asked else { return lock.unlock() }
-    // From here on, no other answer is accepted.
+    // From here on, further responses to the challenge are ignored.
     self.asked = nil
     let next = asking.request
     switch answer {

@@ -48,7 +48,7 @@ extension HTTP {
     var asking: Asking
     /// The credentials used for the server's challenges.
     var authentication = Authentication()
-    /// The challenge that is awaiting an answer.
+    /// The challenge that the delegate has not responded to yet.
     var asked: (challenge: Challenge, address: WebAddress, response: Response)?
 
     /// The state of the current request.
@@ -58,7 +58,7 @@ extension HTTP {
       var redirects = 0
       /// The number of requests made so far, which keeps events of an earlier one from being reported.
       var generation = 0
-      /// The `Authorization` header that answers the server's challenge.
+      /// The `Authorization` header sent in response to the server's challenge.
       var authorization: String?
       var transfer: Transfer?
       /// Whether the transfer has been registered with the client.

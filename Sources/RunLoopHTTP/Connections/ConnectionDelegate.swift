@@ -12,7 +12,7 @@ package protocol ConnectionDelegate: AnyObject, Sendable {
   ///
   /// - Returns: The request to make, or nil to deliver the redirecting response.
   func connection(willFollow next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request?
-  /// Called for an authentication challenge, which can be answered at any time and from any thread.
+  /// Called for an authentication challenge. The response can be given at any time and from any thread.
   func connection(isAsked challenge: HTTP.ConnectionChallenge)
   /// Called when a response sets cookies, by the cookie source, before the response is reported.
   func connection(storeCookiesOf response: HTTP.Response)
@@ -35,7 +35,7 @@ extension ConnectionDelegate {
 extension HTTP {
   /// An authentication challenge from a server.
   package final class ConnectionChallenge: Sendable {
-    /// An answer to a challenge.
+    /// A response to a challenge.
     package enum Answer: Sendable {
       case credential(Credential)
       /// Send no credential and deliver the response that asked for one.
@@ -71,7 +71,7 @@ extension HTTP {
       self.connection = connection
     }
 
-    /// Answers the challenge, unless it has been answered before.
+    /// Responds to the challenge. Only the first response counts.
     ///
     /// Can be called from any thread.
     package func answer(_ answer: Answer) { connection.answer(answer, generation) }

@@ -11,7 +11,7 @@ extension HTTP {
     ///
     /// To continue after this event, send it in the `Last-Event-ID` header of the next request.
     public var id: String
-    /// The reconnection delay that the server sent last, if any, with this event or an earlier one.
+    /// The reconnection delay that the server sent last, with this event or an earlier one; `nil` if it sent none.
     public var retry: Duration?
   }
 

@@ -149,7 +149,7 @@ final class Attempt {
   ///
   /// libcurl sends a request again before its response has begun in two cases. Either the connection has failed, which
   /// leaves an error message, although an HTTP/1 connection may end without one. Or the HTTP/2 stream was rejected: it
-  /// was reset as refused, was above the last stream of a GOAWAY, or was never started.
+  /// was reset with REFUSED_STREAM, was above the last stream of a GOAWAY, or was never started.
   var isUnprocessed: Bool {
     guard let connection else { return false }
     // An HTTP/1 connection is only reused after a response.

@@ -25,7 +25,7 @@ extension Exchange {
   struct Progress {
     var isFresh = false
     var hasAsked = false
-    /// What to do with the response; nil until its headers have arrived.
+    /// The plan for the response's body; nil until the headers have arrived.
     var plan: Plan?
     var head: Head?
     /// The number of bytes of the body that have arrived, before decoding.
@@ -67,7 +67,7 @@ struct Authentication {
   var origin: String?
   var challenge: Challenge?
   var uses: UInt32 = 0
-  /// Whether the server has accepted an answer.
+  /// Whether the server has accepted the credential.
   var isAccepted = false
   var failures = 0
   /// The proxy's authentication scheme, if libcurl could not negotiate it because the body cannot be sent again.

@@ -27,7 +27,7 @@ enum HostName {
     }
   }
 
-  /// Whether a domain is a public suffix, below which anyone can register names; nil if libpsl is missing.
+  /// Whether a domain is a public suffix such as `co.uk`, under which domains are registered; nil without libpsl.
   ///
   /// A trailing dot, which libpsl does not expect, is ignored.
   static func isPublicSuffix(_ domain: String) -> Bool? {

@@ -76,7 +76,7 @@ public final class HangWatch: Sendable {
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - configuration: What to watch, and what counts as a hang.
+  ///   - configuration: The loops to watch, and the thresholds for hangs.
   ///   - report: Called on the watch's thread when a hang is found, while it lasts, and again when it is over, with
   ///     ``HangReport/end`` set. Nothing is watched during the call.
   public init(_ configuration: Configuration = .init(), report: @escaping @Sendable (HangReport) -> Void) {

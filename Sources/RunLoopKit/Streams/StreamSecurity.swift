@@ -144,7 +144,7 @@ struct StreamSecurity {
   /// Returns the name that the server's certificate must match.
   func name(host: String) -> String { serverName ?? host }
 
-  /// Returns the context that secures the connection, or nil if it is not to be secured.
+  /// Returns the context that secures the connection, or nil if no security was requested.
   ///
   /// - Throws: An error for an unsupported setting, or if a context cannot be created, for example without the library.
   func context() throws -> TLSContext? {

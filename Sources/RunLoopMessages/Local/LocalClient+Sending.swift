@@ -7,9 +7,9 @@ import RunLoopSystemEvents
 
 // Sending to the other end. Can be called from any thread.
 extension LocalClient {
-  /// Answers a request whose payload has `size` bytes.
+  /// Sends the reply to a request whose payload has `size` bytes.
   func answer(_ token: UInt64, _ size: Int, _ reply: MessagePort.Reply?) {
-    // In a forked child, the parent answers.
+    // After a fork, only the parent replies.
     guard lock.lockUnlessParents() else { return }
     state.unfinished -= 1
     state.unfinishedBytes -= size

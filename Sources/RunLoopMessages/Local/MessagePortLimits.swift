@@ -45,7 +45,7 @@ extension MessagePort {
   /// The limits for each user other than the port's own.
   ///
   /// The defaults allow 32 MiB, half of it in each direction, and 128 descriptors, of which 64 are connections. The
-  /// overflow user, who represents all users that are not mapped in this user namespace, counts as one such user.
+  /// overflow UID, which stands for all users that are not mapped in this user namespace, counts as one such user.
   package struct UserLimits: Hashable, Sendable {
     /// The maximum number of connections; the default is 64.
     package var connections = 64 { didSet { connections = max(1, connections) } }

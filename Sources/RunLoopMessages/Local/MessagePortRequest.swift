@@ -19,7 +19,7 @@ extension MessagePort {
     public let expectsReply: Bool
 
     private let token: UInt64
-    /// The connection to answer, retained until that is done.
+    /// The connection that receives the reply, retained until the reply is sent.
     private let client: Atomic<Unmanaged<LocalClient>?>
 
     init(_ frame: MessageFrame, _ bytes: [UInt8], _ descriptors: [Descriptor], from client: LocalClient) {

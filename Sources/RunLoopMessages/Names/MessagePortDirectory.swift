@@ -31,7 +31,7 @@ extension MessagePort {
     public enum Fault: Hashable, Sendable {
       /// The path leads to a file or a symbolic link.
       case notADirectory
-      /// The directory belongs to this user, who is not trusted.
+      /// The directory belongs to an untrusted user.
       case foreign(user: UInt32)
       /// The permissions allow other users to read or write the directory.
       case open(permissions: UInt32)

@@ -7,7 +7,7 @@ import RunLoopSystemEvents
 import Synchronization
 
 // One thread at a time reads the socket: the first one that needs something. It distributes the packets that arrive.
-// The other waiting threads sleep on a word that changes when the reading thread gives up its role.
+// The other waiting threads sleep on a word that changes when the reading thread hands its role on.
 extension MessagePort.Remote {
   /// Takes the role of the reading thread, or returns false if another thread has it.
   private func takeRole() -> Bool {

@@ -44,7 +44,7 @@ extension MessagePort {
     /// If a thread has ended and another one reuses its number, the new thread inherits its state for a thousand waits.
     @exclusivity(unchecked) var looker = Looker()
     @exclusivity(unchecked) var lookingThread: pthread_t = 0
-    /// The header of the last answer that the reading thread has read.
+    /// The header of the last reply that the reading thread has read.
     @exclusivity(unchecked) var lastAnswer: MessageFrame?
     /// Changes when threads that wait for the reading thread have to check again; relaxed loads suffice with the lock
     /// held, because the kernel compares the value again before a thread sleeps.

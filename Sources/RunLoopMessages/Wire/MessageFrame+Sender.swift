@@ -3,13 +3,13 @@
 import RunLoopCore
 
 extension MessageFrame {
-  /// Notes the thread that sends an answer.
+  /// Records the thread that sends a reply.
   mutating func noteSender(_ sender: Waker) {
     id = Self.time(of: sender.time.nanoseconds)
     processor = sender.processor >= 0 && sender.processor < Int32(UInt16.max) ? sender.processor : nil
   }
 
-  /// The thread that sent an answer, which has been received now.
+  /// Returns the thread that sent a reply, given the time at which the reply was received.
   func sender(receivedAt now: Tick) -> Waker {
     let time = Tick(nanoseconds: Self.nanoseconds(of: id, receivedAt: now.nanoseconds))
     return Waker(time: time, processor: processor ?? -1)

@@ -12,9 +12,9 @@
 /// | 5 | the ``Kind`` |
 /// | 6 | 1 if the payload is not in the packet, but in memory that is passed as the first descriptor |
 /// | 7 | zero |
-/// | 8..<12 | the sender's ID of the message, the reason of a rejection, or the ``time(of:)`` of an answer |
+/// | 8..<12 | the sender's ID of the message, the reason of a rejection, or the ``time(of:)`` of a reply |
 /// | 12..<14 | the number of descriptors of the message, not counting the payload's memory |
-/// | 14..<16 | one more than the number of the processor that sent an answer, or zero if unknown; zero otherwise |
+/// | 14..<16 | one more than the number of the processor that sent a reply, or zero if unknown; zero otherwise |
 /// | 16..<24 | the token, which a reply, a rejection and a confirmation return |
 /// | 24..<32 | the length of the payload |
 struct MessageFrame: Hashable, Sendable {
@@ -35,7 +35,7 @@ struct MessageFrame: Hashable, Sendable {
     /// Whether a packet of this kind can have a payload and descriptors.
     var hasContent: Bool { self == .request || self == .oneWay || self == .reply }
 
-    /// Whether this is the answer to a request that was received.
+    /// Whether this ends a request: with a reply, or with the report that there is none.
     var isAnswer: Bool { self == .reply || self == .noReply }
 
     /// Whether this is a message to a local port, whose sender is notified of the outcome.
@@ -51,7 +51,7 @@ struct MessageFrame: Hashable, Sendable {
   var isOutOfLine = false
   var id: Int32 = 0
   var descriptorCount = 0
-  /// The number of the processor that sent an answer; nil if it is unknown.
+  /// The number of the processor that sent a reply; nil if it is unknown.
   var processor: Int32?
   var token: UInt64 = 0
   var length = 0
@@ -79,11 +79,11 @@ struct MessageFrame: Hashable, Sendable {
   /// The number of descriptors that are sent with the packet.
   var carriedDescriptors: Int { descriptorCount + (isOutOfLine ? 1 : 0) }
 
-  /// Encodes the time at which an answer is sent, as the low bits of the monotonic clock's nanoseconds; the receiver
+  /// Encodes the time at which a reply is sent, as the low bits of the monotonic clock's nanoseconds; the receiver
   /// uses it to determine the cost of waking up.
   static func time(of nanoseconds: Int64) -> Int32 { Int32(truncatingIfNeeded: nanoseconds) }
 
-  /// Returns the time at which an answer that was just received was sent.
+  /// Returns the time at which a reply that has just been received was sent.
   ///
   /// The value is not trusted, because it comes from another process: the result is always within the last five
   /// seconds.

@@ -17,8 +17,8 @@ struct DatagramBatch: Hashable {
   private var trust = 1
   private var trustedCount = 0
 
-  /// Whether so many datagrams are expected that one system call should receive them all, which also shows whether
-  /// there are more.
+  /// Whether enough datagrams are expected to receive them all with one system call, which also shows whether there
+  /// are more.
   var isBurst: Bool { expected >= DatagramBatch.leastBurst }
   static let leastBurst = 4
 

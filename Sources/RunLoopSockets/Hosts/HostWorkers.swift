@@ -42,7 +42,7 @@ final class HostWorkers: @unchecked Sendable {
 
   /// Creates workers that resolve hosts with a function that may block for a long time.
   ///
-  /// - Parameter patience: The time after which a lookup no longer delays others; tests use a longer one to prevent
+  /// - Parameter patience: The time after which a lookup no longer delays others. Tests use a longer one to prevent
   ///   additional threads.
   init(
     patience: Duration = HostResolver.patience,

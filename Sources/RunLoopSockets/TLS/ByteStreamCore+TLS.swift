@@ -115,7 +115,7 @@ extension ByteStreamCore {
 
   var hasUnsent: Bool { lock.withLock { tls?.hasOutput == true } }
 
-  /// Whether so many encrypted bytes are waiting to be sent that receiving is suspended.
+  /// Whether receiving is suspended because too many encrypted bytes are waiting to be sent.
   var isClogged: Bool { lock.withLock { tls.map { isClogged($0) } ?? false } }
 
   private func isClogged(_ tls: TLSSession) -> Bool { tls.outputCount >= TLSSession.outputLimit }

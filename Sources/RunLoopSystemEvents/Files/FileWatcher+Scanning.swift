@@ -88,7 +88,7 @@ extension FileWatcher {
         let place = tree.position(of: watch)
         if let before = self.path(watch) {
           report(.removed, before, true)
-          // The directory that replaced it there was reported, and is still to be inspected.
+          // The directory that replaced it was reported, but has not been scanned yet.
           if let place, tree.unresolved(in: place.parent).contains(place.name) { report(.created, before, true) }
         }
         drop(watch)

@@ -72,7 +72,7 @@ final class WatchInbox: @unchecked Sendable {
     isWritten = false
   }
 
-  /// Gives up a watch and drops its pending records.
+  /// Removes a watch and drops its pending records.
   ///
   /// If the source gets the watch again before it takes its records, the records in between are lost.
   func leave(_ watch: Int32) { if !records.isEmpty { left[watch] = records.count } }

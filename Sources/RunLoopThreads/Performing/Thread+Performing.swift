@@ -142,7 +142,7 @@ extension Thread {
       try other.post(task, to: keeper, inModes: modes)
       try sleep(for: task, of: other, until: deadline)
     } catch {
-      // No thread is waiting any more, so the work must not begin.
+      // The caller no longer waits, so the work must not begin.
       task.end(.cancelled)
       throw error
     }

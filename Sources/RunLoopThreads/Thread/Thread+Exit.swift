@@ -23,8 +23,8 @@ import RunLoopCore
 extension Thread {
   /// Ends the calling thread, which must not be the main thread.
   ///
-  /// This does not return. The rest of the calling code does not run, and what its frames retain is not released. What
-  /// the thread itself owns is released: its object, its block and its loop. Work that was posted to it, including the
+  /// This does not return. The rest of the calling code does not run, and objects retained by its frames are not
+  /// released. The thread's own object, block and loop are released. Work that was posted to it, including the
   /// work that is running, is dropped, and the threads that wait for it receive an error. This happens before any
   /// destructor of thread-specific data runs, or in their second round on a thread that other code created.
   ///

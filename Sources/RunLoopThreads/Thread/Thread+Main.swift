@@ -56,7 +56,7 @@ extension Thread {
     if onThread { crl_object_slot_set(endedMark) }
   }
 
-  /// Installs the fork handler, which gives the only thread of a forked child its own object and per-process state.
+  /// Installs the fork handler, which resets the per-process state and the thread's object in a forked child.
   static func watchForks() { _ = forkHandler }
 
   private static let forkHandler: Void = {

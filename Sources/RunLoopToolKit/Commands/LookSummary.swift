@@ -106,7 +106,7 @@ struct LateReport {
 
   var text: String { "\(thread) (\(found.thread)): \(words(fired: " fired"))" }
 
-  /// What was late and by how much.
+  /// Describes the late item and its delay.
   func words(fired: String = "") -> String {
     let (name, time) = (code?.text ?? "?", Text.duration(found.late))
     return found.isDescriptor

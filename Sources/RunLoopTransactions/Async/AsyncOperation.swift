@@ -6,13 +6,13 @@ import Synchronization
 /// An operation of an asynchronous transaction, whose work runs on workers and whose completion is called once.
 protocol AsyncOperation: AnyObject, Sendable {
   var priority: Int { get }
-  /// The number of pieces of work that the operation consists of.
+  /// The number of work items that the operation consists of.
   var pieceCount: Int { get }
-  /// Runs a piece of work. Each one is run by a single worker.
+  /// Runs a work item. Each one is run by a single worker.
   func run(_ piece: Int, _ cancellation: Cancellation)
-  /// Records that a piece of work ended the thread of its worker.
+  /// Records that a work item ended the thread of its worker.
   func abandon(_ piece: Int)
-  /// Calls the completion after the last piece of work has run, or with the reason that there is no result.
+  /// Calls the completion after the last work item has run, or with the reason that there is no result.
   ///
   /// Called once.
   ///
@@ -20,9 +20,9 @@ protocol AsyncOperation: AnyObject, Sendable {
   func deliver(_ failure: AsyncTransactionError?, isCallOut: Bool)
 }
 
-/// An operation with one piece of work and one result.
+/// An operation with one work item and one result.
 final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendable {
-  // Sendable: the worker owns the work and the result until it finishes the piece under the transaction's lock, and
+  // Sendable: the worker owns the work and the result until it finishes the item under the transaction's lock, and
   // they are read only after that. The thread that delivers owns the completion.
 
   let priority: Int
@@ -66,10 +66,10 @@ final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendabl
   }
 }
 
-/// An operation of many small pieces of work that are run in blocks and have one completion.
+/// An operation of many small work items that are run in blocks and have one completion.
 final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendable {
   // Sendable: a worker owns its block of results until it decrements `unfinished`. The last worker owns the results
-  // until it finishes its piece under the transaction's lock. The thread that delivers owns the completion.
+  // until it finishes its item under the transaction's lock. The thread that delivers owns the completion.
 
   /// The number of calls to the work per block.
   static var blockSize: Int { 64 }

@@ -86,13 +86,13 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
     if hasBegun { becomeReady(isEmpty) } else { loopDidEnd() }
   }
 
-  /// Runs a piece of work on behalf of a worker.
+  /// Runs a work item on behalf of a worker.
   func run(_ operation: any AsyncOperation, _ piece: Int) {
     if !isCancelled { operation.run(piece, Cancellation(self)) }
     finishPiece()
   }
 
-  /// Finishes a piece of work that ended the thread of its worker.
+  /// Finishes a work item that ended the thread of its worker.
   func abandon(_ operation: any AsyncOperation, _ piece: Int) {
     operation.abandon(piece)
     finishPiece()

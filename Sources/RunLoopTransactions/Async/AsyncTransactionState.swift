@@ -26,13 +26,13 @@ struct AsyncTransactionState: Hashable, Sendable {
   private(set) var phase = Phase.open
   /// The reason that completions that have not been called yet receive no result.
   private(set) var failure: AsyncTransactionError?
-  /// The number of pieces of work that workers have not finished.
+  /// The number of work items that workers have not finished.
   private(set) var unfinished = 0
 
   /// Whether an operation can be added.
   var acceptsOperations: Bool { phase == .open }
 
-  /// The operations, which consist of `pieces` pieces of work, were committed.
+  /// The operations, with a total of `pieces` work items, were committed.
   mutating func commit(pieces: Int) -> Action {
     guard phase == .open else { return .reject }
     unfinished = pieces
@@ -40,7 +40,7 @@ struct AsyncTransactionState: Hashable, Sendable {
     return pieces > 0 ? .start : .deliver
   }
 
-  /// A worker finished or skipped a piece of work.
+  /// A worker finished or skipped a work item.
   mutating func finishPiece() -> Action {
     precondition(phase != .open && unfinished > 0, "work was finished in \(self)")
     unfinished -= 1

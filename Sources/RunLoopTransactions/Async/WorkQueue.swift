@@ -2,7 +2,7 @@
 
 /// Work that is waiting for a worker, by descending priority and then in the order in which it was added.
 ///
-/// An item may consist of several pieces, which are taken one at a time.
+/// An item may consist of several units of work, which are taken one at a time.
 struct WorkQueue<Item> {
   private struct Entry {
     let item: Item
@@ -18,10 +18,10 @@ struct WorkQueue<Item> {
 
   /// The lines by descending priority, none of which is empty.
   private var lines: ContiguousArray<Line> = []
-  /// The number of waiting pieces.
+  /// The number of waiting units of work.
   private(set) var count = 0
 
-  /// Adds an item after the others of its priority, unless the item has no pieces.
+  /// Adds an item after the others of its priority, unless `pieces` is 0.
   ///
   /// - Complexity: O(log n), where n is the number of priorities, or O(n) if the priority is new.
   mutating func append(_ item: Item, priority: Int, pieces: Int) {
@@ -36,7 +36,7 @@ struct WorkQueue<Item> {
     lines[low].entries.append(Entry(item: item, pieceCount: pieces))
   }
 
-  /// Takes the next piece of the first item.
+  /// Takes the next unit of work of the first item.
   ///
   /// - Complexity: O(1) amortised, or O(n) in the number of priorities when the last item of a priority is taken.
   mutating func takeFirst() -> (item: Item, piece: Int)? {

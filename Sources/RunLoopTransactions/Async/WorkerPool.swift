@@ -150,7 +150,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
     end.stack.free()
   }
 
-  /// Waits for a piece of work, and returns nil if the thread should end.
+  /// Waits for work, and returns nil if the thread should end.
   private func next() -> (item: Item, piece: Int)? {
     lock.lock()
     while true {
@@ -172,7 +172,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
     }
   }
 
-  /// Starts new threads for the remaining work after a piece of work has ended its thread.
+  /// Starts new threads for the remaining work after a work item has ended its thread.
   fileprivate func threadHasEnded() {
     let started = lock.withLock {
       threads -= 1
@@ -191,7 +191,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
   }
 }
 
-/// Detects that a piece of work has ended its worker's thread.
+/// Detects that a work item has ended its worker's thread.
 private final class WorkerEnd: LoopAttachment, @unchecked Sendable {
   // Sendable: the variable is used only on the worker's thread.
 

@@ -102,7 +102,7 @@ class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
   }
 }
 
-/// Forwards the first answer to a challenge to the connection.
+/// Forwards the first response to a challenge to the connection.
 final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
   private let challenge: HTTP.ConnectionChallenge
 

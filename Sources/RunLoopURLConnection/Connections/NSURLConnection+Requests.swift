@@ -8,7 +8,7 @@ import RunLoopHTTP
 extension NSURLConnection {
   /// Makes a request and blocks the calling thread, with its loop, until the response is complete.
   ///
-  /// Redirects are followed, and challenges are answered from `URLCredentialStorage`. The body is limited to 64 MiB.
+  /// Redirects are followed, and credentials are taken from `URLCredentialStorage`. The body is limited to 64 MiB.
   /// Must not be called on the loader's thread.
   ///
   /// - Parameters:
@@ -34,7 +34,7 @@ extension NSURLConnection {
 
   /// Makes a request, and calls a block once on a queue with the response.
   ///
-  /// Redirects are followed, and challenges are answered from `URLCredentialStorage`. The body is limited to 64 MiB.
+  /// Redirects are followed, and credentials are taken from `URLCredentialStorage`. The body is limited to 64 MiB.
   /// Can be called from any thread.
   ///
   /// - Parameters:

@@ -18,7 +18,7 @@ public protocol NSURLConnectionDelegate: AnyObject {
   func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool
   /// Called for an authentication challenge.
   ///
-  /// The challenge's sender has to be answered, at any time and on any thread; nothing else is reported until then. By
+  /// Respond through the challenge's sender, at any time and on any thread; nothing else is reported until then. By
   /// default, the proposed credential is used once. If the server rejects it, the response is delivered.
   func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge)
 }

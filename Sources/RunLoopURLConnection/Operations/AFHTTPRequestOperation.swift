@@ -69,7 +69,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     return made
   }
 
-  /// Sets the blocks of which one is called when the operation has finished, on `completionQueue` or the main queue.
+  /// Sets the blocks for success and failure, called on `completionQueue` or the main queue after the operation.
   ///
   /// Unlike in AFNetworking, it does not use `completionBlock`, and can be called several times. If the operation has
   /// already finished, a block is called right away.

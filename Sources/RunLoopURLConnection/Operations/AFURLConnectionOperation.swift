@@ -224,7 +224,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   /// Sets a block to call on the network thread's loop as the response's body arrives, at most once per pass.
   open func setDownloadProgressBlock(_ block: ProgressBlock?) { lock.withLock { state.downloadProgress = block } }
 
-  /// Sets a block that answers the server's challenges.
+  /// Sets a block that responds to the server's challenges.
   open func setWillSendRequestForAuthenticationChallengeBlock(
     _ block: (@Sendable (NSURLConnection, URLAuthenticationChallenge) -> Void)?
   ) { lock.withLock { state.challenge = block } }
@@ -265,9 +265,9 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   /// Returns ``shouldUseCredentialStorage``.
   open func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool { shouldUseCredentialStorage }
 
-  /// Calls the block for challenges, or answers once with ``credential``.
+  /// Calls the block for challenges, or responds once with ``credential``.
   ///
-  /// Without either, the proposed credential is used once. An override answers the challenge's sender itself or calls
+  /// Without either, the proposed credential is used once. An override responds through the challenge's sender or calls
   /// `super`.
   open func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge) {
     if let block = content.challenge {

@@ -18,7 +18,7 @@ struct InterleavingChecker {
     case readBeforePush
     /// The loop goes to sleep whatever the word says.
     case sleepWithoutComparison
-    /// A poster removes the sleeper from the word but wakes nobody.
+    /// A poster removes the sleeper from the word without waking it.
     case noWake
     /// The loop names the epoll set or gate at which it waits without checking whether it was removed from the word.
     case waitWithoutComparison

@@ -19,7 +19,7 @@ struct SignalChecker {
     case clearAfterListing
     /// A loop that removes the source from its list records that after checking the mark, in another access.
     case unlistInTwoSteps
-    /// A source that enters a mode is checked for a signal before signallers are told to list it there.
+    /// A source that enters a mode is checked for a signal before signalling threads can see the mode.
     case askBeforeEntering
     /// A loop checks the mark and clears it in two separate accesses.
     case claimInTwoSteps

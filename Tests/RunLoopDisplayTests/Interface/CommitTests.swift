@@ -153,7 +153,7 @@ struct CommitTests {
       stage.at(150) { probe.setNeedsDisplay() }
       stage.at(199) { #expect(probe.draws == 1) }
       stage.at(200) { stage.device.becomeReady() }
-      // It becomes ready although nobody is waiting.
+      // The device becomes ready although no commit is waiting for it.
       stage.at(300) { stage.device.becomeReady() }
       try stage.run(until: 400)
       #expect(probe.draws == 2 && stage.log.text == "commit commit" && stage.device.text == "2")

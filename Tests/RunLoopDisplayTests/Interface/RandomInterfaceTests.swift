@@ -155,7 +155,7 @@ private final class World: ApplicationTrace {
     }
   }
 
-  /// The screen that results if all views draw anew.
+  /// Redraws all views and returns the resulting screen.
   func drawAnew() -> Grid {
     let size = window.frame.size
     invalidate(window)

@@ -17,7 +17,7 @@ struct RandomListTests {
     var text: String { "\(id).\(version)" }
   }
 
-  /// What the list should show, and a list that is changed along with it.
+  /// The expected contents of the list, and a list to which the same changes are applied.
   @MainActor
   private final class Model {
     var random: SplitMix64

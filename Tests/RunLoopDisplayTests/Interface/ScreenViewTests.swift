@@ -11,7 +11,7 @@ import Testing
 @Suite("Views that make a screen", .timeLimit(.minutes(20)))
 @MainActor
 struct ScreenViewTests {
-  /// What a view shows at a given size.
+  /// Returns the text that a view shows at a given size.
   private func shown(_ view: View, width: Int, height: Int) throws -> String {
     var shown = ""
     try Stage.perform(width: width, height: height) { stage in

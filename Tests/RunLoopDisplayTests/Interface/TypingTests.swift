@@ -10,7 +10,7 @@ import Testing
 @Suite("An application on an emulated terminal", .timeLimit(.minutes(20)))
 @MainActor
 struct TypingTests {
-  /// Runs an application that shows a window on a terminal that has sent its answers.
+  /// Runs an application that shows a window on a terminal that has sent its replies.
   private func perform(
     _ window: Window, width: Int = 20, height: Int = 5,
     _ body: (HeadlessTerminal, @MainActor () throws -> Void) throws -> Void
@@ -83,7 +83,7 @@ struct TypingTests {
     list.becomeFirstResponder()
     try perform(window, width: 100, height: 40) { terminal, settle in
       let whole = try #require(terminal.frameBytes.last)
-      // What the terminal reported of itself may cause the second frame to be redrawn in full too.
+      // The second frame may be redrawn in full too, because of the capabilities that the terminal reported.
       for _ in 0..<2 {
         terminal.mouse(.wheel(.down), at: Point(x: 5, y: 5))
         try settle()

@@ -351,7 +351,7 @@ struct NodeListTests {
   }
 }
 
-/// What a list shows, and which rows it has asked for.
+/// The rows of a list, and a record of the rows that the list has requested.
 @MainActor
 private final class ListModel {
   var rows: [String] = []

@@ -78,7 +78,7 @@ final class PseudoTerminal {
     posix_spawn_file_actions_addopen(&actions, 0, path, O_RDWR, 0)
     posix_spawn_file_actions_adddup2(&actions, 0, 1)
     posix_spawn_file_actions_adddup2(&actions, 0, 2)
-    // Above the numbers they are to become.
+    // Duplicated to high numbers first, so that neither is overwritten by the other's final number.
     let high = (fcntl(out[1], F_DUPFD_CLOEXEC, 100), fcntl(into[0], F_DUPFD_CLOEXEC, 100))
     posix_spawn_file_actions_adddup2(&actions, high.0, 3)
     posix_spawn_file_actions_adddup2(&actions, high.1, 4)
@@ -153,7 +153,7 @@ final class PseudoTerminal {
 
   func readAll() { while read(from: window, to: &text, milliseconds: 100) {} }
 
-  /// Waits for a line that the program reports, and drops earlier ones; `reads`: whether the window reads too.
+  /// Waits for a line that the program reports, and drops earlier ones. The window's output is read too if `reads`.
   @discardableResult
   func note(_ wanted: String, reads: Bool = false) -> String? {
     wait({ self.noted.range(of: wanted) }) {
