@@ -32,7 +32,7 @@ extension HTTPTestServer {
       headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// Responds to the request. A second response to the same request is ignored.
+    /// Responds to the request, unless it already has a response.
     public func respond(_ response: Response) { wire.perform { $0.respond(response, to: self) } }
 
     /// Sends bytes unchanged, for responses that no well-behaved server sends.

@@ -63,8 +63,8 @@ extension RunLoop {
     return false
   }
 
-  /// Prioritizes the work that woke the loop over work that became ready later, and returns whether phase 11 must be
-  /// left to the next pass.
+  /// Serves the work that woke the loop before work that became ready later, and returns whether phase 11 must be left
+  /// to the next pass.
   ///
   /// Blocks and jobs run immediately. For sources and hand-offs, which phase 5 of the next pass performs, phase 11 is
   /// postponed. It is never postponed twice in a row, so that every class gets its turn.

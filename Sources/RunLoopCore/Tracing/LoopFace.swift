@@ -77,11 +77,9 @@ extension RunLoop {
     takeUpLevel()
   }
 
-  /// Records the end of a wait in which the loop polled its descriptors.
+  /// Records the end of a wait that began at `begun` and in which the loop checked its descriptors.
   ///
-  /// A descriptor that the wait finds ready immediately may have been ready since the previous poll.
-  ///
-  /// - Parameter begun: The tick at which the wait began.
+  /// A descriptor that the wait finds ready immediately may have been ready since the previous check.
   @inline(never)
   func noteLook(begun: Tick) {
     let now = tickNow

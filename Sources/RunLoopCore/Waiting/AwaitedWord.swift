@@ -2,31 +2,30 @@
 
 import Synchronization
 
-/// A word that some thread changes for the last time and that other threads wait for, which look before they sleep as a
-/// loop does.
+/// A word whose final value other threads wait for, polling it briefly before they sleep, as a loop does.
 ///
-/// **Why no wake-up is lost.** A thread that sleeps counts itself first and then reads the word once more; the thread
-/// that stores the last value stores it first and then reads the count. All four accesses are sequentially consistent,
-/// so at least one of the two threads sees the other.
+/// **Why no wake-up is lost.** A waiting thread first increments the count of sleepers and then reads the word again;
+/// the finishing thread first stores the final value and then reads the count. All four accesses are sequentially
+/// consistent, so at least one of the two threads sees the other's change.
 package struct AwaitedWord: ~Copyable {
   private let word: Atomic<UInt32>
-  /// How many threads sleep, or are about to.
+  /// The number of threads that sleep or are about to.
   ///
-  /// Relaxed where a sleeper leaves: the thread that reads an old number makes a system call for nothing.
+  /// The decrement is relaxed: a thread that reads an outdated count makes an unnecessary system call.
   private let sleepers = Atomic<Int32>(0)
-  /// The thread that woke the sleepers.
+  /// The thread that last woke the sleepers.
   private let lastWake = LastWake()
 
   package init(_ value: UInt32) { word = Atomic(value) }
 
   package var value: UInt32 { word.load(ordering: .acquiring) }
 
-  /// Changes the word from a value, and wakes nobody; returns false if it has another value.
+  /// Replaces an expected value without waking a thread; returns false if the word has another value.
   package borrowing func exchange(_ expected: UInt32, for desired: UInt32) -> Bool {
     word.compareExchange(expected: expected, desired: desired, ordering: .acquiringAndReleasing).exchanged
   }
 
-  /// Stores the last value and lets all waiting threads go on; makes no system call if no thread sleeps.
+  /// Stores the final value and wakes all waiting threads; makes no system call if no thread sleeps.
   package borrowing func finish(_ value: UInt32) {
     word.store(value, ordering: .sequentiallyConsistent)
     guard sleepers.load(ordering: .sequentiallyConsistent) > 0 else { return }
@@ -34,9 +33,9 @@ package struct AwaitedWord: ~Copyable {
     word.futexWake(.max)
   }
 
-  /// Waits until `isOver` says so, or until a deadline of the monotonic clock; it may return early.
+  /// Waits until `isOver` returns true, or until a deadline of the monotonic clock; it may return early.
   ///
-  /// - Parameter looker: The calling thread's own.
+  /// - Parameter looker: The calling thread's looker.
   package borrowing func wait(until deadline: Tick, by looker: inout Looker, isOver: (UInt32) -> Bool) {
     let waiting = RunLoop.waiting
     let looks = looker.isDue(waiting)

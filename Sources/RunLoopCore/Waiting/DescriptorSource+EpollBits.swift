@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 
-// A descriptor's events as `epoll` has them.
+// Conversion between a descriptor's events and the bits of `epoll`.
 extension RunLoop.DescriptorSource.Events {
   @inline(__always)
   init(epollBits: UInt32) {

@@ -3,14 +3,14 @@
 import CRunLoopSystem
 import RunLoopLibC
 
-/// Ends a sleep that another loop sleeps for ours, and notifies that loop of what ours waits for.
+/// Ends another loop's sleep on behalf of this loop, and tracks what this loop waits for.
 package protocol SleepGate: AnyObject, Sendable {
-  /// Whether nobody waits at the gate any more.
+  /// Whether the gate is no longer in use.
   var isRetired: Bool { get set }
-  /// Whether the watcher is notified of readiness only when it begins.
+  /// Whether the watcher is edge-triggered: it is notified only when the gate becomes readable.
   var isWatchedByEdge: Bool { get }
-  /// The number of a counter that wakes the watcher, and stays open as long as our loop; −1 if the watcher has none,
-  /// and has to watch our loop's.
+  /// The number of a counter that wakes the watcher and stays open as long as this loop exists; −1 if the watcher has
+  /// none and must watch this loop's counter.
   var wakeNumber: Int32 { get }
 
   /// Opens the gate until it is closed.
@@ -18,17 +18,17 @@ package protocol SleepGate: AnyObject, Sendable {
   /// Can be called from any thread.
   func open()
 
-  /// Whether what is watched opened the gate before ``open()`` did, as far as that is known; called on the loop's
-  /// thread, before the gate is closed.
+  /// Whether the watched descriptor opened the gate before ``open()`` did, as far as that is known; read on the loop's
+  /// thread before the gate is closed.
   var wasOpenedByEvent: Bool { get }
 
-  /// Closes the gate, except for what is watched.
+  /// Closes the gate, which remains open if the watched descriptor is ready.
   ///
-  /// Called on the loop's thread. The caller looks for work after closing it, never before, because the gate may have
-  /// been opened meanwhile.
+  /// Called on the loop's thread. The caller must check for work after closing the gate, not before, because the gate
+  /// may be opened in between.
   func close()
 
-  /// Watches a descriptor, or none, and the time until a deadline; called on the loop's thread.
+  /// Watches a descriptor, if any, and a deadline; called on the loop's thread.
   func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick)
 }
 
@@ -36,30 +36,30 @@ extension SleepGate {
   package var wakeNumber: Int32 { -1 }
 }
 
-/// The descriptor that a foreign loop watches for one of ours: it is readable when ours has a reason to be served.
+/// A descriptor that a foreign loop watches on behalf of a run loop: it is readable when the run loop must be served.
 ///
-/// It is an epoll set that contains a counter, the set of the mode that waits, if that watches anything, and, if asked
-/// for, a clock. A wake-up of a `CFRunLoop` is dropped unless the loop runs; an open gate stays open until it is
-/// closed, even if nobody waits at that moment.
+/// It is an epoll set that contains a counter, the set of the waiting mode if that mode watches descriptors, and
+/// optionally a clock. A `CFRunLoop` drops a wake-up that arrives while it is not running, but an open gate stays open
+/// until it is closed, even if no loop is waiting at that moment.
 package final class Gate: SleepGate, @unchecked Sendable {
-  // Sendable: the gate's own descriptors do not change; the variables belong to the loop's thread.
+  // Sendable: the gate's own descriptors do not change; the variables are used only on the loop's thread.
 
   private let epoll: OwnedDescriptor
   private let counter: WakeDescriptor
   private let clock: OwnedDescriptor?
-  /// The set that is watched; it is held open, so that its number is not reused meanwhile.
+  /// The watched set, which is kept open so that its number is not reused.
   private var watched: OwnedDescriptor?
   private var deadline = Tick.never
-  /// Whether nobody waits at the gate any more.
   package var isRetired = false
 
   package let isWatchedByEdge: Bool
 
-  /// Makes a closed gate.
+  /// Creates a closed gate.
   ///
   /// - Parameters:
-  ///   - keepsTime: Whether the gate opens at deadlines too.
-  ///   - isWatchedByEdge: Whether a look before each wait finds what is ready already.
+  ///   - keepsTime: Whether the gate also opens at deadlines. Otherwise, deadlines are ignored.
+  ///   - isWatchedByEdge: Whether the watcher is edge-triggered. The loop then checks for ready descriptors itself
+  ///     before each wait. Defaults to `false`.
   package init(keepsTime: Bool, isWatchedByEdge: Bool = false) throws(SystemError) {
     self.isWatchedByEdge = isWatchedByEdge
     epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
@@ -68,7 +68,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
     try control(EPOLL_CTL_ADD, counter.descriptor, Token.counter)
     if let clock {
       try control(EPOLL_CTL_ADD, clock, Token.clock)
-      // A clock that cannot be set is useless, and is reported to the caller who makes the gate.
+      // Some filters allow creating a clock but not setting it. The initializer throws in that case.
       _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, 0) }
     }
   }
@@ -79,15 +79,15 @@ package final class Gate: SleepGate, @unchecked Sendable {
     static let watched: UInt64 = 2
   }
 
-  /// The descriptor to be watched from outside, level-triggered or edge-triggered.
+  /// The descriptor for the foreign loop to watch, level-triggered or edge-triggered.
   package var descriptor: Int32 { epoll.number }
 
-  /// An edge-triggered watcher is notified each time.
+  /// Opens the gate; each call notifies an edge-triggered watcher.
   package func open() { counter.wake() }
 
   package func close() {
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.descriptor.number) }
-    // The kernel forgets the order of what is no longer ready when it is asked.
+    // Polling removes entries that are no longer ready from the kernel's ordered list.
     if watched != nil { _ = firstReady() }
   }
 
@@ -96,7 +96,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
 
   package var wasOpenedByEvent: Bool { watched != nil && firstReady() == Token.watched }
 
-  /// What became ready first; the kernel keeps that order.
+  /// The token of the entry that became ready first, or nil if none is ready; the kernel keeps that order.
   private func firstReady() -> UInt64? {
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 3) { events in
       let count = try? SystemCall.epollWait.make { crl_epoll_wait_milliseconds(epoll.number, events.baseAddress, 3, 0) }
@@ -104,7 +104,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
     }
   }
 
-  /// If the descriptor cannot be watched, the gate stays open: the loop is then served repeatedly, and misses nothing.
+  /// Watches a descriptor and a deadline; if that fails, the gate stays open, so the loop is served repeatedly.
   package func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick) {
     do throws(SystemError) {
       if watched !== descriptor { try watchInstead(descriptor) }
@@ -127,7 +127,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
 
   private func setClock(_ deadline: Tick) throws(SystemError) {
     guard let clock else { return }
-    // Zero would mean no date at all.
+    // Zero would disarm the clock.
     let date = deadline == .never ? 0 : max(1, deadline.nanoseconds)
     _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, date) }
     self.deadline = deadline

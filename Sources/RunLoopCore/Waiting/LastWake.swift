@@ -3,11 +3,11 @@
 import CRunLoopSystem
 import Synchronization
 
-/// The thread that ended a sleep, as far as the next look needs to know it.
+/// The time and processor of the thread that ended a sleep, which determine whether the next wait polls.
 package struct Waker: Sendable {
-  /// When it ended the sleep.
+  /// The time at which it ended the sleep.
   package var time: Tick
-  /// The number of the processor it ran on, or −1 if that is unknown.
+  /// The number of the processor that it ran on, or −1 if that is unknown.
   package var processor: Int32
 
   package init(time: Tick, processor: Int32) {
@@ -15,16 +15,16 @@ package struct Waker: Sendable {
     self.processor = processor
   }
 
-  /// Nothing is known about the end of the sleep.
+  /// A sleep with an unknown end.
   package static let unknown = Waker(time: .distantPast, processor: -1)
 
-  /// The calling thread, now.
+  /// The calling thread at the current time.
   package static var current: Waker { Waker(time: SystemWaiter.now, processor: crl_processor()) }
 }
 
-/// The last thread that made a call to wake a sleeper.
+/// The last thread that made a system call to wake a sleeper.
 ///
-/// Relaxed: a sleeper that reads an earlier value looks for too long or not at all, once.
+/// Relaxed: a sleeper that reads an outdated value polls for too long or not at all in one wait.
 struct LastWake: ~Copyable, Sendable {
   private let time = Atomic<Int64>(Tick.distantPast.nanoseconds)
   private let processor = Atomic<Int32>(-1)
@@ -36,7 +36,7 @@ struct LastWake: ~Copyable, Sendable {
     processor.store(waker.processor, ordering: .relaxed)
   }
 
-  /// Forgets the processor of the last waker, so that a sleep that no thread ends has none.
+  /// Forgets the processor of the last waker, so that a sleep that times out is not attributed to it.
   borrowing func forgetProcessor() { processor.store(-1, ordering: .relaxed) }
 
   var waker: Waker {

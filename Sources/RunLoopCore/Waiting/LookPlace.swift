@@ -4,18 +4,18 @@ import CRunLoopSystem
 import RunLoopLibC
 import Synchronization
 
-/// The processors that the calling thread may run on, as far as a look depends on them.
+/// The processors that the calling thread may run on, classified by the way in which it can poll.
 enum LookPlace: Sendable {
-  /// There is no look: the thread runs under a real-time policy, or its control group allows too little time.
+  /// No polling: the thread has a real-time policy, or its control group allows too little processor time.
   case none
-  /// One processor, and no time for a second one: a look can only yield it.
+  /// One processor, and no time for a second one: polling can only yield it.
   case alone
-  /// One processor. Other threads of the process may have others.
+  /// One processor. Other threads of the process may run on others.
   case pinned
   /// Several processors.
   case free
 
-  /// Asks the system where the calling thread may run.
+  /// Queries the processors that the calling thread may run on.
   static func ask() -> LookPlace {
     let processors = Double(crl_shared_processors())
     guard processors > 0, !ProcessorQuota.isBelow(processors) else { return .none }
@@ -24,23 +24,23 @@ enum LookPlace: Sendable {
   }
 }
 
-/// The share of the processors' time that the process's control groups allow it.
+/// The processor time that the process's control groups allow it.
 package enum ProcessorQuota {
-  /// When the quota is read again; negative if it has not been read.
+  /// The time of the next reading of the quota; negative before the first one.
   ///
-  /// Relaxed: of several threads one reads the files; the others go by the last quota, or by none before the first was
-  /// read.
+  /// Relaxed: one of several threads reads the files. The others use the previous quota, or no quota before the first
+  /// reading.
   private static let nextReading = Atomic<Int64>(-1)
   /// The quota in thousandths of a processor; the largest number if there is no limit.
   ///
-  /// Relaxed: the value is all that is read of it.
+  /// Relaxed: no other data depends on it.
   private static let quota = Atomic<Int64>(.max)
-  /// How long a reading holds, because the quota may be changed while the process runs.
+  /// The time for which a reading is used, in nanoseconds; the quota may change while the process runs.
   private static let period: Int64 = 10_000_000_000
 
-  /// Whether the process is allowed less time than a number of processors have.
+  /// Returns whether the process is allowed less time than the given number of processors have.
   ///
-  /// Can be called from any thread. It reads some files of the system's, every ten seconds at most.
+  /// Can be called from any thread. It reads the files of the control groups at most every ten seconds.
   static func isBelow(_ processors: Double) -> Bool {
     let now = crl_coarse_nanoseconds()
     let next = nextReading.load(ordering: .relaxed)
@@ -52,8 +52,8 @@ package enum ProcessorQuota {
     return Double(quota.load(ordering: .relaxed)) < processors * 1000
   }
 
-  /// How many threads of the caller's kind can work at the same time: as many as there are processors on which it may
-  /// run, and no more than its control groups allow time for; at least one.
+  /// The number of threads that can run at the same time, at least one: the number of processors that the caller may
+  /// run on, or fewer if its control groups allow less time.
   package static var usableProcessors: Int { usableProcessors(of: Int(crl_usable_processors()), by: smallFile) }
 
   static func usableProcessors(of processors: Int, by read: (String) -> String?) -> Int {
@@ -61,9 +61,9 @@ package enum ProcessorQuota {
     return max(1, Int(min(Double(processors), allowed.rounded(.up))))
   }
 
-  /// The least that the process's control groups and those around them allow, in processors; nil if there is no limit.
+  /// Returns the lowest limit of the process's control groups and their parents, in processors; nil without a limit.
   ///
-  /// - Parameter read: Returns the text of a file, or nil.
+  /// - Parameter read: Returns the text of a file, or nil if it cannot be read.
   static func processorsAllowed(by read: (String) -> String?) -> Double? {
     var least: Double?
     func consider(_ quota: Double?) { if let quota { least = min(quota, least ?? quota) } }
@@ -73,7 +73,7 @@ package enum ProcessorQuota {
       let isUnified = fields[1].isEmpty
       guard isUnified || fields[1].split(separator: ",").contains("cpu") else { continue }
       let root = isUnified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"
-      // From the group up to the root, because each of them may have a limit.
+      // From the group up to the root, because each one may have a limit.
       var path = fields[2].split(separator: "/")
       while true {
         let folder = ([Substring(root)] + path).joined(separator: "/")
@@ -89,8 +89,8 @@ package enum ProcessorQuota {
     return least
   }
 
-  /// The ratio of microseconds of time to microseconds of a period; nil if there is no limit, which is a word or a
-  /// negative number.
+  /// Returns the ratio of the allowed microseconds to the period's microseconds; nil without a limit, which the system
+  /// represents as a word or a negative number.
   private static func ratio(_ words: [Substring]) -> Double? {
     guard words.count == 2, let time = Double(words[0]), let period = Double(words[1]), time > 0, period > 0 else {
       return nil
@@ -99,7 +99,7 @@ package enum ProcessorQuota {
   }
 }
 
-/// The beginning of a small file of the system's, of 4096 bytes at most.
+/// Returns up to 4096 bytes of a small system file, or nil if it is empty or cannot be read.
 func smallFile(_ path: String) -> String? {
   let file = open(path, O_RDONLY | O_CLOEXEC)
   guard file >= 0 else { return nil }

@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether to look briefly for what would end a wait, before sleeping.
+/// Decides whether a thread polls briefly for the end of a wait before it sleeps.
 ///
-/// Being woken costs a thread some microseconds, and on a virtual processor some tens of them. A look costs the
-/// processor for as long as it lasts. So there is a look only while recent waits have been ended by another thread
-/// within the time that a sleep and a wake cost, and it lasts no longer than that: a look in vain costs at most as much
-/// again. The value holds what was seen, and has no effects; all times are in nanoseconds.
+/// Waking a thread takes a few microseconds, and tens of microseconds on a virtual processor. Polling occupies the
+/// processor for as long as it lasts. So a wait polls only while other threads have ended recent waits within the time
+/// that a sleep and a wake-up cost, and for no longer than that: unsuccessful polling at most doubles the cost of a
+/// wait. The value records past waits and has no side effects; all times are in nanoseconds.
 struct LookPolicy: Sendable, Hashable {
-  /// The cost of a sleep and a wake here, as seen lately; zero if it is not known yet.
+  /// The recently measured cost of a sleep and a wake-up; zero if it is not known yet.
   private(set) var cost: Int64 = 0
-  /// A bit for each of the last eight waits, the last one lowest: whether another thread has ended it within the bound.
+  /// A bit for each of the last eight waits, the latest one lowest: whether another thread ended it within the bound.
   private(set) var history: UInt8 = 0
-  /// For how many more waits there is no look, because the last looks were in vain.
+  /// The number of further waits without polling, because the last polls were unsuccessful.
   private(set) var pause = 0
-  /// How many looks were in vain, minus the looks that were not.
+  /// The number of unsuccessful polls minus the number of successful ones, from 0 to 10.
   private var failures = 0
-  /// Until when there is no look, because one has lost its processor.
+  /// The time until which no wait polls, because a polling thread lost its processor.
   private var restEnd = Tick.distantPast
 
-  /// How many of the last eight waits must have ended within the bound, including the last two.
+  /// The number of the last eight waits, including the last two, that must have ended within the bound.
   static let quorum = 6
-  /// For how long there is no look after one that has lost its processor to another thread.
+  /// The time without polling after a polling thread lost its processor to another thread.
   static let rest: Int64 = 1_000_000_000
 
-  /// Whether the coming wait is to begin with a look, if the time allows.
+  /// Whether the next wait should begin with polling, if the time allows.
   var isDue: Bool {
     history & 0b11 == 0b11 && history.nonzeroBitCount >= LookPolicy.quorum && pause == 0
   }
 
-  /// How long a look may last, at most `limit`; zero if there is none now.
+  /// Returns the maximum duration of polling now, at most `limit`; zero if the wait should not poll.
   func length(at now: Tick, until deadline: Tick, limit: Int64) -> Int64 {
     guard isDue, now >= restEnd else { return 0 }
     let bound = min(cost, limit)
     return deadline == .never ? bound : max(0, min(bound, (deadline + -now.nanoseconds).nanoseconds))
   }
 
-  /// Notes a sleep.
+  /// Records a sleep.
   ///
   /// - Parameters:
-  ///   - idle: How long after the beginning of the wait it was ended; nil if its time was over, or if that is not
-  ///     known.
-  ///   - latency: How long after that the thread was awake; nil if that is not known.
-  ///   - limit: The longest look that is allowed.
+  ///   - idle: The time from the beginning of the wait to its end by another thread; nil if the wait timed out, or if
+  ///     the time is unknown.
+  ///   - latency: The time from then until the thread was awake; nil if it is unknown.
+  ///   - limit: The maximum duration of polling.
   mutating func noteSleep(idle: Int64?, latency: Int64?, limit: Int64) {
     if let latency {
-      // The way into the sleep and the call that ends it cost half as much as the way out.
+      // Falling asleep and the call that ends the sleep cost half as much as waking up.
       let sample = min(max(0, latency) * 3 / 2, 4 * limit)
       cost = cost == 0 ? sample : cost + (sample - cost) / 8
     }
     note(idle.map { $0 <= min(cost, limit) } ?? false)
   }
 
-  /// Notes a look during which the wait was ended.
+  /// Records polling that saw the end of the wait.
   mutating func noteSuccess() {
     failures = max(0, failures - 1)
     note(true)
   }
 
-  /// Notes a look in vain, which a sleep follows: how long it was, and how long it was allowed to be.
+  /// Records unsuccessful polling, which a sleep follows, with its actual and its maximum duration.
   mutating func noteFailure(duration: Int64, length: Int64, at now: Tick) {
     if duration > 2 * length + 10_000 { restEnd = now + LookPolicy.rest }
     failures = min(failures + 1, 10)
     pause = 1 + 1 << failures
   }
 
-  /// Suspends looks for a while, because a yield took longer than a sleep and a wake would have.
+  /// Suspends polling for a while, because a yield took longer than a sleep and a wake-up.
   mutating func takeRest(at now: Tick) { restEnd = now + LookPolicy.rest }
 
   private mutating func note(_ isWithinBound: Bool) {

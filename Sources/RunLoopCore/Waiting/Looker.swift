@@ -2,39 +2,39 @@
 
 import CRunLoopSystem
 
-/// Looks before a thread sleeps, and measures its sleeps; for one loop, or for a thread that waits for others.
+/// Polls before a thread sleeps, and measures the sleeps, for one loop or for a thread that waits for others.
 ///
-/// A look pays only while the thread that ends the wait runs on another processor: on the same one it cannot run before
-/// the look is over. So a looker remembers where the last threads that woke it ran.
+/// Polling pays off only if the thread that ends the wait runs on another processor. On the same one, it cannot run
+/// until the polling is over. So a looker remembers the processors of the last threads that woke it.
 package struct Looker: Sendable {
   private(set) var policy: LookPolicy
   private var place = LookPlace.none
-  /// The processors of the last two threads that ended a sleep, the last one first; −1 where that is unknown.
+  /// The processors of the last two threads that ended a sleep, the latest one first; −1 if unknown.
   private(set) var wakers: (last: Int32, before: Int32) = (-1, -1)
-  /// Whether the current look yields the processor, and does not spin.
+  /// Whether the current polling yields the processor instead of spinning.
   private var yields = false
-  /// For how many more waits the place stays as it was.
+  /// The number of further waits before the place is queried again.
   private var waitsUntilAsked = 0
 
   package init() { policy = LookPolicy() }
 
-  /// Makes a looker with a policy and a place that are known.
+  /// Creates a looker with a known policy and place.
   init(_ policy: LookPolicy, _ place: LookPlace) {
     self.policy = policy
     self.place = place
     waitsUntilAsked = Looker.waitsBetweenQuestions
   }
 
-  /// After how many waits the system is asked again where the thread may run.
+  /// The number of waits after which the system is queried again for the thread's processors.
   private static let waitsBetweenQuestions = 1024
 
-  /// Makes the next look ask the system again where the thread may run, because that may have changed.
+  /// Makes the next poll query the thread's processors again, because they may have changed.
   package mutating func forgetPlace() {
     place = .none
     waitsUntilAsked = 0
   }
 
-  /// Whether the coming wait is worth the two readings of the clock, which are useless where there can be no look.
+  /// Returns whether to measure the next wait, which costs two clock readings and is useless if the thread cannot poll.
   @inline(__always)
   package mutating func measures(_ waiting: RunLoop.Waiting) -> Bool {
     guard waiting.limit > 0 else { return false }
@@ -43,7 +43,7 @@ package struct Looker: Sendable {
     return place == .free || (place != .none && manner(waiting, on: crl_processor()) != .none)
   }
 
-  /// Whether the coming wait begins with a look, if the time allows.
+  /// Returns whether the next wait begins with polling, if the time allows.
   @inline(__always)
   package mutating func isDue(_ waiting: RunLoop.Waiting) -> Bool {
     guard waiting.limit > 0, policy.isDue else { return false }
@@ -60,7 +60,7 @@ package struct Looker: Sendable {
 
   enum Manner { case none, spins, yields }
 
-  /// How a thread that runs on `processor` would look now.
+  /// Returns the manner in which a thread on `processor` would poll now.
   func manner(_ waiting: RunLoop.Waiting, on processor: Int32) -> Manner {
     let alternative = place != .free && waiting.yields ? Manner.yields : .none
     guard place == .free || place == .pinned else { return place == .none ? .none : alternative }
@@ -68,25 +68,25 @@ package struct Looker: Sendable {
     return wakers.last == processor || wakers.before == processor ? alternative : .spins
   }
 
-  /// Notes the processor of the thread that has ended a sleep, or −1 if no thread has, or an unknown one.
+  /// Records the processor of the thread that ended a sleep, or −1 if it is unknown or no thread did.
   @inline(__always)
   package mutating func noteWaker(_ processor: Int32) {
     if processor >= 0 { wakers = (processor, wakers.last) }
   }
 
-  /// The outcome of a look.
+  /// The outcome of polling.
   package enum Outcome {
-    /// There was no look: its time was over before it began.
+    /// The thread did not poll, because its time was over before it began.
     case none
     case found
     case inVain
   }
 
-  /// Looks until `isOver` says so, for as long as the policy allows.
+  /// Polls until `isOver` returns true, for as long as the policy allows.
   ///
   /// - Parameters:
-  ///   - poll: Called every few microseconds, because it is a system call; returns true if the wait is over.
-  ///   - willLook: Called if there is a look.
+  ///   - poll: Called only every few microseconds, because it makes a system call; returns true if the wait is over.
+  ///   - willLook: Called before polling begins, if it does.
   package mutating func look(
     from began: Tick, until deadline: Tick, limit: Int64, isOver: () -> Bool, poll: () -> Bool = { false },
     willLook: () -> Void = {}
@@ -118,7 +118,7 @@ package struct Looker: Sendable {
       }
       let duration = (now + -began.nanoseconds).nanoseconds
       guard duration < length else {
-        // A look that ends because a timer is due was not in vain.
+        // Polling that ended because a timer is due is not a failure.
         if length == min(policy.cost, limit) { policy.noteFailure(duration: duration, length: length, at: now) }
         return .inVain
       }
@@ -126,12 +126,12 @@ package struct Looker: Sendable {
   }
 
   private static let pollInterval: Int64 = 4_000
-  /// How often the word is read between two readings of the clock.
+  /// The number of times that the word is read between two readings of the clock.
   private static let glances = 8
 
-  /// Notes a sleep that began as a wait at `began` and that another thread has ended, if `waker` is later than that.
+  /// Records a sleep in a wait that began at `began`, which `waker` ended if its time is later than that.
   ///
-  /// - Parameter isEvent: Whether something happened at an unknown time, because a descriptor became ready.
+  /// - Parameter isEvent: Whether a descriptor that became ready, at an unknown time, ended the sleep.
   package mutating func noteSleep(from began: Tick, endedBy waker: Waker, isEvent: Bool, limit: Int64) {
     let now = SystemWaiter.now
     if waker.time >= began, waker.time <= now {

@@ -7,16 +7,16 @@ import Synchronization
 /// The descriptors that one mode watches: an epoll set in which the interests of all sources of a descriptor are
 /// merged.
 ///
-/// The set lives as long as its mode watches anything, and as long as the loop's thread waits in it.
+/// The set exists while its mode watches a descriptor or the loop's thread waits in it.
 final class PollSet: @unchecked Sendable {
-  // Sendable: the watches are guarded by the loop's table lock; what was found ready belongs to the loop's thread.
+  // Sendable: the loop's table lock guards the watches; the batch of events is used only on the loop's thread.
 
-  /// A descriptor that a wait found ready.
+  /// A descriptor that a wait found to be ready.
   struct Ready {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
-    /// The other end has stopped writing, which is reported only to sources that ask for hang-ups.
+    /// Whether the peer has stopped writing, which is reported only to sources that observe hang-ups.
     let isHalfClosed: Bool
 
     @inline(__always)
@@ -37,53 +37,53 @@ final class PollSet: @unchecked Sendable {
     static let otherLoop = UInt64.max - 2
   }
 
-  /// How many events one wait takes from the kernel.
+  /// The maximum number of events that one wait takes from the kernel.
   private static let batch = 64
 
   let wakeDescriptor: WakeDescriptor
   @exclusivity(unchecked) private var epoll: OwnedDescriptor
-  /// The kernel's set, for a gate to watch; ``prepareToWait(servingMainQueue:)`` may replace it.
+  /// The kernel's set, which a gate watches; ``prepareToWait(servingMainQueue:)`` may replace it.
   var descriptor: OwnedDescriptor { epoll }
   @exclusivity(unchecked) private var mainQueueHandle: Int32?
-  /// What becomes readable when another library's loop of the same thread has been given something to do.
+  /// A descriptor that becomes readable when another library's loop on the same thread has work.
   @exclusivity(unchecked) private var otherLoop: Int32?
   @exclusivity(unchecked) private var watches = WatchTable()
   @exclusivity(unchecked) private var lastSerial: UInt32 = 0
-  /// How many descriptors have left so far, and how many had when the last wait began.
+  /// The number of descriptors removed so far, and the number removed before the last wait began.
   @exclusivity(unchecked) private var departures = 0
   @exclusivity(unchecked) private var departuresBeforeWait = 0
-  /// Whether there were events that belong to no watch: a descriptor was closed while a copy of it lives on.
+  /// Whether events without a watch arrived, because a descriptor was closed while a duplicate of it is still open.
   @exclusivity(unchecked) private var hasStrayEvents = false
 
-  /// The events that the last wait has found, in the order of the kernel.
+  /// The events that the last wait found, in the kernel's order.
   private let buffer: UnsafeMutablePointer<epoll_event>
   @exclusivity(unchecked) private var foundCount = 0
-  /// How many of the batch have been taken, and where in the buffer the batch begins.
+  /// The number of events of the batch that have been taken, and the index in the buffer of the first one.
   @exclusivity(unchecked) private var takenCount = 0
   @exclusivity(unchecked) private var start = 0
-  /// Whether the previous batch was not served to its end, so that this one begins with the descriptor that has waited
+  /// Whether the previous batch was not served completely, so that this one begins with the descriptor that has waited
   /// longest.
   @exclusivity(unchecked) private var isUnfair = false
   @exclusivity(unchecked) private var services: UInt64 = 0
   @exclusivity(unchecked) private var waits: UInt64 = 0
-  /// Whether the descriptor taken last has been ready so often that its handler may not read it.
+  /// Whether the last descriptor taken has been ready so often that its handler may not be reading from it.
   @exclusivity(unchecked) private(set) var isSuspect = false
-  /// Whether the first thing that the last wait found was an event, and not the loop's own counter.
+  /// Whether the first entry that the last wait found was an event rather than the loop's own counter.
   ///
-  /// The kernel reports what became ready in that order, since the set had nothing ready when the wait began.
+  /// The kernel reports entries in the order in which they became ready, as none was ready when the wait began.
   @exclusivity(unchecked) private(set) var beganWithEvent = false
-  /// Whether the main dispatch queue has reported that it has work.
+  /// Whether the main dispatch queue has work.
   @exclusivity(unchecked) var isMainQueueReady = false
-  /// Whether the other library's loop has been given something to do.
+  /// Whether the other library's loop has work.
   @exclusivity(unchecked) private(set) var isOtherLoopReady = false
-  /// Whether the main dispatch queue ends the prepared wait: a run within a block of that queue keeps it for the run
-  /// around it.
+  /// Whether the main dispatch queue ends the prepared wait; a run within a block of that queue leaves the queue's
+  /// notification to the outer run.
   @exclusivity(unchecked) private var servesMainQueue = false
 
   init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
     self.wakeDescriptor = wakeDescriptor
     epoll = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: nil, otherLoop: nil)
-    // This comes last: an object whose initialisation fails is not deinitialised.
+    // Allocated last, because `deinit` does not run if the initializer throws earlier.
     buffer = .allocate(capacity: PollSet.batch)
   }
 
@@ -101,7 +101,7 @@ final class PollSet: @unchecked Sendable {
     return epoll
   }
 
-  /// Edge-triggered: there is one event for each write, so a counter need not be read to be quiet.
+  /// Edge-triggered: each write causes one event, so a counter does not have to be read to become quiet.
   private static let counterEvents = EPOLLIN.rawValue | EPOLLET.rawValue
 
   private static func control(
@@ -111,19 +111,19 @@ final class PollSet: @unchecked Sendable {
   }
 }
 
-// Watching descriptors, under the loop's table lock.
+// Watching descriptors. Requires the loop's table lock.
 extension PollSet {
   /// Whether nothing is watched.
   var isEmpty: Bool { watches.isEmpty && mainQueueHandle == nil && otherLoop == nil }
 
-  /// Also waits for the main dispatch queue from now on.
+  /// Adds the main dispatch queue to the set.
   func watchMainQueue(_ handle: Int32) throws(SystemError) {
     guard mainQueueHandle == nil else { return }
     try PollSet.control(epoll, EPOLL_CTL_ADD, handle, PollSet.counterEvents, Token.mainQueue)
     mainQueueHandle = handle
   }
 
-  /// No longer waits for the main dispatch queue.
+  /// Removes the main dispatch queue from the set.
   func forgetMainQueue() {
     guard let handle = mainQueueHandle else { return }
     try? PollSet.control(epoll, EPOLL_CTL_DEL, handle, 0, 0)
@@ -131,14 +131,14 @@ extension PollSet {
     isMainQueueReady = false
   }
 
-  /// Also waits for another library's loop from now on.
+  /// Adds another library's loop to the set.
   func watchOtherLoop(_ descriptor: Int32) throws(SystemError) {
     guard otherLoop == nil else { return }
     try PollSet.control(epoll, EPOLL_CTL_ADD, descriptor, PollSet.counterEvents, Token.otherLoop)
     otherLoop = descriptor
   }
 
-  /// No longer waits for another library's loop.
+  /// Removes the other library's loop from the set.
   func forgetOtherLoop() {
     guard let descriptor = otherLoop else { return }
     try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
@@ -164,7 +164,7 @@ extension PollSet {
     }
   }
 
-  /// Notes that the events that a source waits for have changed.
+  /// Applies a change of the events that a source waits for.
   func refresh(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
     let descriptor = membership.item.descriptor
     guard let watch = watches[descriptor] else { return }
@@ -178,21 +178,21 @@ extension PollSet {
     if watch.sources.isEmpty {
       watches[descriptor] = nil
       departures += 1
-      // The descriptor may have been closed before its source was removed: then the kernel has forgotten it already.
+      // This fails if the descriptor was closed before its source was removed, because closing removes it too.
       if watch.isArmed { try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
     } else {
       try? apply(watch, descriptor)
     }
   }
 
-  /// Registers with the kernel what a descriptor is watched for.
+  /// Registers the events that a descriptor is watched for with the kernel.
   ///
-  /// A descriptor number that was closed and reused may be in our table and not in the kernel's, or the other way
-  /// round. The old file may live on under another number; events that the kernel reports for it are stray from now on.
+  /// A descriptor number that was closed and reused may be in this table but not in the kernel's, or vice versa. The
+  /// old file may still be open under another number. Events that the kernel reports for it are then stray.
   private func apply(_ watch: Watch, _ descriptor: Int32) throws(SystemError) {
     guard let interests = watch.interests else {
-      // The kernel always reports errors and hang-ups of the descriptors in its set, so a paused descriptor leaves the
-      // set.
+      // The kernel always reports errors and hang-ups of the descriptors in its set, so a paused descriptor is removed
+      // from it.
       if watch.isArmed { try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
       watch.isArmed = false
       return
@@ -221,8 +221,8 @@ extension PollSet {
     try PollSet.control(epoll, operation, descriptor, interests.epollBits, data)
   }
 
-  /// Prepares the set for a wait: remakes the kernel's set if it reports a file that nobody watches and nobody can
-  /// remove.
+  /// Prepares the set for a wait, and recreates the kernel's set if that reports an unwatched file, which cannot be
+  /// removed.
   func prepareToWait(servingMainQueue: Bool) {
     servesMainQueue = servingMainQueue
     waits &+= 1
@@ -231,7 +231,7 @@ extension PollSet {
     if hasStrayEvents { makeAnew() }
   }
 
-  /// Remakes the kernel's set with what is watched and nothing else, or leaves the old one for this time.
+  /// Recreates the kernel's set with only the watched descriptors, or keeps the old one until the next wait on failure.
   private func makeAnew() {
     do throws(SystemError) {
       let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle, otherLoop: otherLoop)
@@ -239,7 +239,7 @@ extension PollSet {
         do throws(SystemError) {
           try control(fresh, EPOLL_CTL_ADD, descriptor, watch, watch.interests ?? [])
         } catch {
-          // A number that is closed, or belongs to a regular file by now, can no longer be watched in any set.
+          // A descriptor that was closed, or now refers to a regular file, cannot be watched in any set.
           guard error.number == EBADF || error.number == EPERM else { throw error }
         }
       }
@@ -248,10 +248,10 @@ extension PollSet {
     } catch {}
   }
 
-  /// The source whose turn it is among those of the next descriptor that the last wait has found, and what has
-  /// happened; nil at the end of the batch.
+  /// Takes the next descriptor of the batch, and returns the source whose turn it is and its events; nil at the end of
+  /// the batch.
   ///
-  /// A descriptor that is no longer watched, or not for what has happened, is skipped.
+  /// Descriptors that are no longer watched, or not for these events, are skipped.
   func takeNext() -> Turn? {
     if isUnfair, takenCount == 0, foundCount > 1 { start = placeOfLongestWaiting() }
     while hasFound {
@@ -274,15 +274,15 @@ extension PollSet {
     return watch.takeTurn(found)
   }
 
-  /// Records whether a suspect descriptor was read in one service; returns whether to report it now.
+  /// Records whether a suspect descriptor was read in one service, and returns whether to report it now.
   func noteSuspect(_ descriptor: Int32, wasRead: Bool) -> Bool {
     watches.withWatch(of: descriptor) { $0.streak.noteEvidence(wasRead: wasRead) } ?? false
   }
 
-  /// The place in the batch of the descriptor that was not served for the longest time.
+  /// Returns the index in the batch of the descriptor that has not been served for the longest time.
   ///
-  /// The kernel continues behind everything that it has reported, not behind what was served: code that takes one of a
-  /// batch must not take the first, nor rely on the descriptor behind the last one being in the next batch.
+  /// The kernel's next batch continues after the last descriptor reported, not after the last one served. A run that
+  /// serves only one descriptor of each batch would starve others if it always took the first one.
   private func placeOfLongestWaiting() -> Int {
     var place = 0
     var least = UInt64.max
@@ -294,18 +294,18 @@ extension PollSet {
     return place
   }
 
-  /// An event without a watch is stray if no descriptor has left since the wait that found it.
+  /// Records a stray event: one without a watch, although no descriptor was removed since the wait that found it.
   private func noteStray(_ found: Ready) {
     if departures == departuresBeforeWait, watches[found.descriptor]?.serial != found.serial { hasStrayEvents = true }
   }
 }
 
-// The wait. Called on the loop's thread.
+// Waiting. Called on the loop's thread.
 extension PollSet {
-  /// The first descriptor that the last wait has found, if it has found one.
+  /// The first descriptor of the batch that was not taken yet, or nil if there is none.
   var firstFound: Int32? { hasFound ? next.descriptor : nil }
 
-  /// The first descriptor that was found and not taken yet; there must be one.
+  /// The first descriptor of the batch that was not taken yet, which requires ``hasFound``.
   private var next: Ready {
     @inline(__always) get {
       let place = start &+ takenCount
@@ -313,25 +313,25 @@ extension PollSet {
     }
   }
 
-  /// Whether the batch of the last wait has a descriptor that was not taken yet.
+  /// Whether the last wait's batch contains a descriptor that was not taken yet.
   var hasFound: Bool {
     @inline(__always) get { takenCount < foundCount }
   }
 
-  /// Whether the last wait has found something that the run serves.
+  /// Whether the last wait found work that the run serves.
   var hasWork: Bool { hasFound || (isMainQueueReady && servesMainQueue) || isOtherLoopReady }
 
-  /// Whether the other library's loop has been given something to do since the last call.
+  /// Returns whether the other library's loop has received work since the last call.
   func takeOtherLoop() -> Bool {
     defer { isOtherLoopReady = false }
     return isOtherLoopReady
   }
 
-  /// Waits until a descriptor is ready, the loop is woken, or the time is over.
+  /// Waits until a descriptor is ready, the loop is woken, or the wait times out.
   ///
-  /// - Parameter nanoseconds: How long to wait; nil means indefinitely. It may return early: the caller looks again.
+  /// - Parameter nanoseconds: The timeout; nil means no limit. The wait may end early, so the caller must check again.
   func wait(_ nanoseconds: Int64?) {
-    // The next wait asks again for the rest of a batch.
+    // The kernel reports the rest of an unfinished batch again in a later wait.
     isUnfair = hasFound
     foundCount = 0
     takenCount = 0
@@ -350,7 +350,7 @@ extension PollSet {
     start = 0
   }
 
-  /// Asks what is ready, without waiting; returns whether there is anything for the run that has prepared it.
+  /// Checks for events without waiting, and returns whether there is work that the current run serves.
   func poll() -> Bool {
     wait(0)
     return hasWork
@@ -360,7 +360,7 @@ extension PollSet {
     do {
       return try waitForEvents(nanoseconds)
     } catch {
-      // Nothing else can go wrong with our own set, unless other code has closed it: then the loop cannot go on.
+      // A wait in the loop's own set only fails otherwise if other code closed the set. The loop cannot continue then.
       guard error.number == EINTR else { fatalError("the run loop's descriptor \(epoll.number) was closed: \(error)") }
       return 0
     }
@@ -379,15 +379,15 @@ extension PollSet {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)
       }
     }
-    // Rounded up: a wait that ends too soon would spin until its time.
+    // Rounded up, because a wait that ends too early would be repeated in a busy loop until its deadline.
     let milliseconds = nanoseconds.map { Int32(clamping: ($0 / 1_000_000) + ($0 % 1_000_000 == 0 ? 0 : 1)) } ?? -1
     return try SystemCall.epollWait.make {
       crl_epoll_wait_milliseconds(number, buffer, Int32(Self.batch), milliseconds)
     }
   }
 
-  /// Set once, if the kernel turns out to have no wait in nanoseconds.
+  /// Whether the kernel lacks a wait with a timeout in nanoseconds; set when such a wait first fails.
   ///
-  /// Relaxed: a thread that does not see it yet asks the kernel itself.
+  /// Relaxed: a thread that does not see the change yet tries the wait itself.
   static let countsMilliseconds = Atomic<Bool>(false)
 }

@@ -4,16 +4,16 @@ import CRunLoopRecorder
 import CRunLoopSystem
 import RunLoopLibC
 
-/// How often a descriptor was found ready in waits that followed each other, as a value.
+/// Detects a descriptor that is always ready because its handler does not read from it.
 ///
-/// A descriptor that is always ready may only have much to read. After many services in a row each is checked, and the
-/// descriptor is reported if nothing was read in any of them.
+/// A descriptor may also be ready in many consecutive waits because much data arrives. So after many consecutive
+/// services, each further one is checked, and the descriptor is reported if nothing was read in any of them.
 struct ReadyStreak {
-  /// After how many services in a row they are checked.
+  /// The number of consecutive services after which each further one is checked.
   static let suspicion = 1000
-  /// In how many of those nothing was read when that is reported.
+  /// The number of checked services without a read after which the descriptor is reported.
   static let proof = 32
-  /// How many waits may be between two services in a row: what else is ready has its turns.
+  /// The maximum number of waits between consecutive services, in which other ready descriptors have their turns.
   private static let gap: UInt64 = 8
 
   private var count = 0
@@ -21,7 +21,7 @@ struct ReadyStreak {
   private var lastWait: UInt64 = 0
   private var isReported = false
 
-  /// Returns whether to look at this service.
+  /// Records a service, and returns whether to check it for a read.
   @inline(__always)
   mutating func noteService(inWait wait: UInt64) -> Bool {
     count = wait &- lastWait <= Self.gap ? count &+ 1 : 1
@@ -29,8 +29,8 @@ struct ReadyStreak {
     return count > Self.suspicion && !isReported
   }
 
-  /// Notes whether something was read, as far as that is known, in a service that was looked at; returns whether to
-  /// report it, which is done once.
+  /// Records whether anything was read in a checked service, as far as that is known, and returns whether to report the
+  /// descriptor, which happens once.
   mutating func noteEvidence(wasRead: Bool) -> Bool {
     guard !wasRead else {
       (count, evidence) = (0, 0)
@@ -43,18 +43,18 @@ struct ReadyStreak {
 }
 
 extension RunLoop {
-  /// Calls the source of a descriptor that has been ready for very long, and sees whether it reads.
+  /// Calls the source of a descriptor that has been ready for very long, and checks whether it reads.
   @inline(never)
   func serveSuspect(
     _ source: DescriptorSource, _ events: DescriptorSource.Events, _ mode: ModeState, _ call: () -> Bool
   ) -> Bool {
     let descriptor = source.descriptor
-    // A writer, and the counter that stands in for a file, are not read.
+    // Sources that only write, and the counter that represents a file, are never read.
     let isExempt = events == .writable || source.carriedItem?.isAlwaysReady == true
     var check = crl_read_check()
     if !isExempt { crl_read_check_begin(&check, descriptor) }
     let isHandled = call()
-    // A source that has ended or is paused is not called again for this.
+    // An invalid or paused source is not called again, so it counts as read.
     let wasRead = isExempt || crl_read_check_end(&check, descriptor) != 0 || !source.isValid || source.isPaused
     let isProven = table.locked { mode.pollSet?.noteSuspect(descriptor, wasRead: wasRead) ?? false }
     guard isProven else { return isHandled }

@@ -2,22 +2,22 @@
 
 import CRunLoopSystem
 
-/// How a loop reads the time and sleeps.
+/// A way for a loop to read the time and to sleep.
 ///
-/// The loop announces its sleep in the wake word, looks for work once more, and calls ``sleep(on:while:until:in:)``.
-/// Whatever ends the sleep, the loop looks again, so a waiter may return early.
+/// The loop announces its sleep in the wake word, checks for work once more, and calls ``sleep(on:while:until:in:)``.
+/// A waiter may return early, because the loop checks for work again whenever a sleep ends.
 protocol Waiter: AnyObject, Sendable {
-  /// The name under which this waiter sleeps in the wake word: posters read from it how to wake.
+  /// Returns the kind of sleeper that this waiter announces in the wake word; it determines how posters wake the loop.
   func sleeper(watching: Bool) -> WakeState.Sleeper
-  /// The time by this waiter's clock; can be used from any thread.
+  /// The time by this waiter's clock; can be read from any thread.
   var now: Tick { get }
-  /// The wall clock's current time when this waiter's clock is at zero, in nanoseconds since 2001; can be used from any
+  /// The wall clock's current time when this waiter's clock is at zero, in nanoseconds since 2001; can be read from any
   /// thread.
   ///
   /// Setting the wall clock changes it.
   var wallOffset: Int64 { get }
-  /// Sleeps while `word` says `asleep`, until `deadline` by this waiter's clock, or until a descriptor of `set` is
-  /// ready.
+  /// Sleeps while the state of `word` is `asleep`, until `deadline` by this waiter's clock, or until a descriptor of
+  /// `set` is ready.
   ///
   /// Called on the loop's own thread.
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?)
@@ -29,19 +29,19 @@ extension Waiter {
   func loopHasEnded() {}
 }
 
-/// Sleeps by the system's monotonic clock: on the wake word itself, without any descriptor, or in an epoll set if the
-/// mode watches descriptors.
+/// Sleeps by the system's monotonic clock: in an epoll set if the mode watches descriptors, otherwise on the wake word
+/// itself, without any descriptor.
 final class SystemWaiter: Waiter {
   static let shared = SystemWaiter()
 
   static var now: Tick { Tick(nanoseconds: crl_monotonic_nanoseconds()) }
   var now: Tick { SystemWaiter.now }
 
-  /// The time, or a date that has always been reached if `tick` is a second ahead or more.
+  /// Returns the time, or ``Tick/distantPast`` if `tick` is more than a second in the future.
   ///
-  /// A tick that is far ahead is compared with the time of the system's last clock tick, some milliseconds ago, because
-  /// that is faster to read. If that time ever lags by more than a second, a date in the past is not recognised as
-  /// past: it would come before dates that were due earlier.
+  /// The distance is measured from the time of the system's last clock tick, a few milliseconds ago, because that is
+  /// faster to read. If that time ever lags by more than a second, a tick in the past may not be recognised as such,
+  /// and would be ordered before dates that are already due.
   @inline(__always)
   static func now(unlessAheadOf tick: Tick) -> Tick {
     tick.nanoseconds > crl_coarse_nanoseconds() &+ 1_000_000_000 ? .distantPast : now

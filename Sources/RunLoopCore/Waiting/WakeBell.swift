@@ -3,30 +3,30 @@
 import CRunLoopSystem
 import Synchronization
 
-/// The counter by which a loop is woken out of an epoll set, or another loop that sleeps in its place.
+/// The counter that wakes a loop from a wait in an epoll set, or wakes the other loop that sleeps in its place.
 ///
-/// It is made when the loop first waits for descriptors or in another loop, is in every epoll set of the loop, and
-/// stays open as long as the loop's object. So a thread that is about to wake the loop needs no lock to find it, and
-/// never writes to a number that was closed and reused meanwhile: ``RunLoop/stop()`` and ``RunLoop/wakeUp()`` can be
-/// called in a signal handler that has interrupted anything.
+/// It is created when the loop first waits for descriptors or in another loop, belongs to every epoll set of the loop,
+/// and stays open as long as the loop's object exists. So a thread that wakes the loop finds it without a lock, and
+/// never writes to a descriptor that was closed and reused. ``RunLoop/stop()`` and ``RunLoop/wakeUp()`` can
+/// therefore be called in a signal handler, whatever code it interrupted.
 final class WakeBell: Sendable {
-  /// The counter's number; −1 before it was made.
+  /// The counter's number; −1 before it was created.
   ///
-  /// Relaxed where the loop's thread or one that has taken the sleeper out of the loop's word reads it: the loop has
-  /// acquired what it is watched by before it announced its sleep there.
+  /// Relaxed loads suffice on the loop's thread and on a thread that removed the sleeper from the loop's word, because
+  /// the loop obtained the counter before it announced its sleep in the word.
   private let number = Atomic<Int32>(-1)
-  /// The number of the descriptor that wakes the loop that sleeps in this one's place; −1: it watches the counter.
+  /// The descriptor that wakes the loop that sleeps in this one's place; −1 if that loop watches the counter.
   private let hostNumber = Atomic<Int32>(-1)
-  /// Whether the loop was woken out of another loop's sleep, which it has not answered.
+  /// The value of ``isRung``.
   private let rung = Atomic<Bool>(false)
-  /// Whether the other loop may sleep without looking at ``isRung`` again.
+  /// Whether the other loop may sleep without checking ``isRung`` again.
   private let hostSleeps = Atomic<Bool>(true)
-  /// Guarded by the lock of the loop's table.
+  /// The counter, guarded by the loop's table lock.
   @exclusivity(unchecked) nonisolated(unsafe) private var stored: WakeDescriptor?
 
-  /// The counter, which is made now if needed.
+  /// Returns the counter, and creates it on first use.
   ///
-  /// Requires the lock of the loop's table.
+  /// Requires the loop's table lock.
   func counter() throws(SystemError) -> WakeDescriptor {
     if let stored { return stored }
     let made = try WakeDescriptor()
@@ -35,9 +35,9 @@ final class WakeBell: Sendable {
     return made
   }
 
-  /// The counter's descriptor, if it was made.
+  /// The counter's descriptor, or nil before the counter was created.
   ///
-  /// Requires the lock of the loop's table.
+  /// Requires the loop's table lock.
   var descriptor: OwnedDescriptor? { stored?.descriptor }
 }
 
@@ -47,14 +47,14 @@ extension WakeBell {
   @inline(__always)
   func ring() {
     WakeBell.write(number.load(ordering: .relaxed))
-    // If the loop next sleeps in another one, which watches the counter's level, it is read before.
+    // Makes the loop read the counter before it sleeps in another loop, which watches the counter level-triggered.
     rung.store(true, ordering: .releasing)
   }
 
-  /// Ends the sleep of the loop that sleeps in this one's place; returns false if no descriptor reaches it.
+  /// Wakes the loop that sleeps in this one's place; returns false if no descriptor can wake it.
   ///
-  /// - Parameter isHere: Whether the calling thread is the loop's: then the other loop is awake, and looks at
-  ///   ``isRung`` before it sleeps unless it has said otherwise.
+  /// - Parameter isHere: Whether the calling thread is the loop's own. The other loop is awake in that case, and checks
+  ///   ``isRung`` before it sleeps, unless ``noteHost(sleeps:)`` was called with `true`.
   func ringInHost(isHere: Bool) -> Bool {
     let host = hostNumber.load(ordering: .acquiring)
     let target = host >= 0 ? host : number.load(ordering: .acquiring)
@@ -62,30 +62,30 @@ extension WakeBell {
     rung.store(true, ordering: .sequentiallyConsistent)
     guard !isHere || host < 0 || hostSleeps.load(ordering: .sequentiallyConsistent) else { return true }
     WakeBell.write(target)
-    // Again, because the loop may have read the counter between the two, and would not read it once more.
+    // Set again, because the loop may have silenced the bell before the write, and would not read the counter again.
     rung.store(true, ordering: .releasing)
     return true
   }
 
-  /// The write cannot fail: the counter would have to be near its limit.
+  /// Adds one to the counter, which cannot fail unless the counter is near its limit.
   private static func write(_ number: Int32) {
     guard number >= 0 else { return }
     _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(number) }
   }
 
-  /// Whether the loop was woken out of another loop's sleep, which it has not answered.
+  /// Whether the loop was woken while another loop slept in its place, and has not responded yet.
   var isRung: Bool { rung.load(ordering: .sequentiallyConsistent) }
 }
 
 // Sleeping in another loop. Called on the loop's thread.
 extension WakeBell {
-  /// Notes how the loop that is about to sleep in this one's place is woken.
+  /// Sets the descriptor that wakes the loop that is about to sleep in this one's place.
   func prepare(hostNumber: Int32) { self.hostNumber.store(hostNumber, ordering: .releasing) }
 
-  /// Notes whether the other loop may sleep without looking at ``isRung`` again.
+  /// Sets whether the other loop may sleep without checking ``isRung`` again.
   func noteHost(sleeps: Bool) { hostSleeps.store(sleeps, ordering: .sequentiallyConsistent) }
 
-  /// Makes the bell quiet; the caller looks for work afterwards.
+  /// Clears ``isRung`` and the counter; the caller must check for work afterwards.
   func silence() {
     guard rung.exchange(false, ordering: .acquiringAndReleasing) else { return }
     let number = number.load(ordering: .relaxed)

@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 
-/// A descriptor with an owner: it is closed once, when the last reference is released.
+/// A descriptor that is closed when the last reference to this object is released.
 package final class OwnedDescriptor: Sendable {
   package let number: Int32
 
@@ -16,18 +16,18 @@ package final class OwnedDescriptor: Sendable {
 }
 
 extension OwnedDescriptor {
-  /// Throws unless the process can have a number of further descriptors at this moment.
+  /// Throws unless the process can currently open `count` more descriptors.
   ///
-  /// For code that has to call a library that ends the process if it gets none.
+  /// Call it before a call to a library that ends the process if it cannot open a descriptor.
   package static func requireSpare(_ count: Int) throws(SystemError) {
     try requireClock()
-    // Held all at once, and then free again.
+    // All of them stay open until the function returns.
     var spare: [OwnedDescriptor] = []
     for _ in 0..<count { spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })) }
   }
 
-  /// Checks that a clock can be made and set, which some filters forbid, and without which Core Foundation ends the
-  /// process.
+  /// Throws unless a clock can be created and set; some system call filters forbid this, which makes Core Foundation end
+  /// the process.
   private static func requireClock() throws(SystemError) {
     let clock = OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() })
     _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, 0) }
@@ -42,9 +42,9 @@ final class WakeDescriptor: Sendable {
     descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
   }
 
-  /// Adds one, which wakes a thread that waits for it.
+  /// Adds one to the counter, which wakes a thread that waits for it.
   ///
-  /// The write cannot fail: the counter would have to be near its limit.
+  /// This cannot fail unless the counter is near its limit.
   func wake() {
     _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(descriptor.number) }
   }

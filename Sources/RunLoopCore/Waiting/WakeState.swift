@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The value of a loop's wake word: who sleeps, which wake-ups are kept, and what has ended the sleep.
+/// The value of a loop's wake word: the kind of sleeper, the pending wake-ups, and the cause of the last wake-up.
 ///
-/// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate
-/// it.
+/// All changes are made by ``applying(_:)``, a pure function that ``WakeWord`` applies to the atomic and that the tests
+/// check exhaustively.
 struct WakeState: Hashable, Sendable {
-  /// Who sleeps for the loop, and so how a poster wakes it.
+  /// The way in which the loop sleeps, which determines how a poster wakes it.
   ///
-  /// The field has room for eight.
+  /// The field has room for eight cases.
   enum Sleeper: UInt32, Sendable, CaseIterable {
     case nobody = 0
     /// The loop's thread sleeps on the word itself.
     case futex = 1
-    /// Virtual time passes for the loop.
+    /// The loop waits on virtual time.
     case virtual = 2
     /// The loop's thread waits in an epoll set that contains a counter.
     case epoll = 3
-    /// Another loop waits for this one, and has a gate among its descriptors.
+    /// Another loop waits in place of this one, and watches a gate.
     case hosted = 4
-    /// The loop's thread looks at the word itself, so that no call is needed to wake it.
+    /// The loop's thread polls the word, so no system call is needed to wake it.
     case looking = 5
   }
 
-  /// What a poster has for the loop, recorded by the poster that wakes it.
+  /// The kind of work that woke the loop, recorded by the poster that wakes it.
   ///
-  /// Later posters find the loop awake and leave the record as it is.
+  /// Later posters find the loop awake and do not change the record.
   enum Cause: UInt32, Sendable, CaseIterable {
-    /// Something whose place in the order is not kept: a moved timer, a message, a stop, or a bare wake-up.
+    /// A cause that does not affect the order of service: a moved timer, a message, a stop, or a plain wake-up.
     case unknown = 0
     /// A block or an executor's job.
     case block = 0b0_1000_0000
-    /// A signalled source, or work that was handed over.
+    /// A signalled source or a hand-off.
     case source = 0b1_0000_0000
   }
 
@@ -45,7 +45,7 @@ struct WakeState: Hashable, Sendable {
 
   /// No run is active.
   static let idle = WakeState(bits: 0)
-  /// A run is active and has a wait before it, and has not been woken.
+  /// A run is active, its wait is still to come, and it has not been woken.
   static let listening = WakeState(bits: running | listeningBit)
 
   var sleeper: Sleeper {
@@ -54,41 +54,41 @@ struct WakeState: Hashable, Sendable {
   }
   /// Whether a run is active.
   var isRunning: Bool { bits & Self.running != 0 }
-  /// Whether the innermost run has a wait before it: a wake-up counts for that wait.
+  /// Whether the wait of the innermost run's pass is still to come, so that a wake-up ends that wait.
   var isListening: Bool { bits & Self.listeningBit != 0 }
-  /// Whether a wake-up has arrived for the coming wait, or has ended it.
+  /// Whether a wake-up has arrived for the next wait, or has ended it.
   var isWoken: Bool { bits & Self.woken != 0 }
-  /// Whether a wake-up arrived when the wait was over: the next pass answers it.
+  /// Whether a wake-up arrived after the wait, so that the next pass handles it.
   var isLate: Bool { bits & Self.late != 0 }
-  /// What the poster that ended the last sleep had for the loop, until the loop is awake.
+  /// The cause of the wake-up that ended the last sleep, until the loop is awake.
   var cause: Cause { Cause(rawValue: bits & Self.causeMask) ?? .unknown }
 }
 
 extension WakeState {
   enum Event: Hashable, Sendable {
-    /// A run begins. The caller that applies it keeps the state before for the run's end.
+    /// A run begins. The caller saves the previous state for ``endRun(before:)``.
     case beginRun
-    /// The innermost run ends and restores the state before it.
+    /// The innermost run ends, which restores the state from before it.
     case endRun(before: WakeState)
-    /// The top of a pass.
+    /// A pass begins.
     case beginPass
-    /// The loop is about to sleep and will look for work once more.
+    /// The loop is about to sleep, and will check for work once more.
     case announceSleep(Sleeper)
-    /// A look is over: the loop sleeps from now on if it was not woken meanwhile.
+    /// Polling is over. The loop sleeps from now on, unless it was woken in the meantime.
     case fallAsleep(Sleeper)
-    /// The loop no longer sleeps, whatever the cause.
+    /// The loop no longer sleeps, for any reason.
     case awaken
-    /// The wait of this pass is over; wake-ups are answered by the next pass.
+    /// The wait of this pass is over; the next pass handles further wake-ups.
     case endWait
-    /// There is work that the loop would find if it looked.
+    /// Work was posted, which the loop finds when it checks for work.
     case post(Cause)
     /// One more pass is requested.
     case wakeUp(Cause)
   }
 
-  /// The state after an event, and the sleeper to wake for it.
+  /// Returns the state after an event, and the sleeper to wake.
   ///
-  /// If it is inlined where the event is known, it takes a few instructions.
+  /// It takes a few instructions if it is inlined with a constant event.
   @inline(__always)
   func applying(_ event: Event) -> (state: WakeState, woken: Sleeper) {
     var next = self
@@ -99,7 +99,7 @@ extension WakeState {
     case .endRun(let before):
       requireAwake(event)
       next = before
-      // A wake-up that the ended run has not answered belongs to the run around it.
+      // A wake-up that the ended run has not handled is passed to the outer run.
       if before.isRunning, isWoken || isLate { next.bits |= before.isListening ? Self.woken : Self.late }
     case .beginPass:
       requireAwake(event)
@@ -127,7 +127,7 @@ extension WakeState {
     return (next, .nobody)
   }
 
-  /// Of many posters, the one whose change takes the sleeper out of the word makes the call that wakes the sleeper.
+  /// If there are several posters, only the one that removes the sleeper from the word makes the call that wakes it.
   @inline(__always)
   private func waking(_ next: WakeState, _ cause: Cause) -> (state: WakeState, woken: Sleeper) {
     let woken = sleeper

@@ -4,19 +4,19 @@ import Synchronization
 
 /// The atomic that a loop sleeps on and that its posters read.
 ///
-/// **Why no wake-up is lost.** A poster stores its work under a lock and then reads the word (``post()``). The loop
-/// announces its sleep in the word, then looks at all work under the same locks, and only then sleeps, and only while
-/// the word still has the announced value. Either the poster's lock came first, and the loop finds the work; or the
-/// loop's did, and the poster, having taken the lock after it, reads the announcement and wakes it.
+/// **Why no wake-up is lost.** A poster stores its work under a lock and then reads the word (``post(_:)``). The loop
+/// announces its sleep in the word, checks for work under the same locks, and then sleeps only while the word still has
+/// the announced value. If the poster acquired the lock first, the loop finds the work. If the loop did, the poster
+/// acquires the lock after it, reads the announcement and wakes the loop.
 struct WakeWord: ~Copyable {
-  // Relaxed where a value is the first guess of an exchange, or one that did not succeed.
+  // Loads before an exchange and failed exchanges are relaxed, because the exchange checks the value.
   private let word = Atomic<UInt32>(WakeState.idle.bits)
 
   var state: WakeState {
     WakeState(bits: word.load(ordering: .acquiring))
   }
 
-  /// Applies an event and returns the state before and after it, and the sleeper to wake for it.
+  /// Applies an event, and returns the states before and after it and the sleeper to wake.
   @inline(__always)
   @discardableResult
   borrowing func apply(_ event: WakeState.Event) -> (before: WakeState, after: WakeState, woken: WakeState.Sleeper) {
@@ -35,10 +35,10 @@ struct WakeWord: ~Copyable {
   @inline(__always)
   var hasSleeper: Bool { WakeState(bits: word.load(ordering: .acquiring)).sleeper != .nobody }
 
-  /// Takes the loop out of its sleep, if it sleeps, and returns the sleeper to wake for it.
+  /// Removes the sleeper from the word if the loop sleeps, and returns the sleeper to wake.
   ///
-  /// If the loop is awake, this costs one load. The posted work must be behind a lock that the loop takes after it has
-  /// announced its sleep.
+  /// If the loop is awake, this costs one load. The posted work must be guarded by a lock that the loop acquires after
+  /// it has announced its sleep.
   @inline(__always)
   borrowing func post(_ cause: WakeState.Cause = .unknown) -> WakeState.Sleeper {
     guard hasSleeper else { return .nobody }
@@ -50,9 +50,9 @@ struct WakeWord: ~Copyable {
     word.futexWake()
   }
 
-  /// Sleeps on the futex while the word says `asleep`, until `deadline`.
+  /// Sleeps on the futex while the state is `asleep`, until `deadline`.
   ///
-  /// It may return early: the caller looks again.
+  /// It may return early, so the caller must check for work again.
   borrowing func sleep(while asleep: WakeState, until deadline: Tick) {
     word.futexWait(while: asleep.bits, until: deadline)
   }

@@ -2,22 +2,22 @@
 
 import Synchronization
 
-/// The sources of one descriptor, in one mode; guarded by the loop's table lock.
+/// The sources of one descriptor in one mode, guarded by the loop's table lock.
 final class Watch {
-  /// Distinguishes the events of this watch from those of an earlier watch with the same number.
+  /// Distinguishes the events of this watch from those of an earlier watch of the same descriptor number.
   @exclusivity(unchecked) var serial: UInt32
   @exclusivity(unchecked) var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> {
     didSet { only = sources.count == 1 ? Unmanaged.passUnretained(sources[0].item) : nil }
   }
-  /// The only source, if there is one, as there usually is: it is looked at without retaining it.
+  /// The source if there is exactly one, as usual; it is accessed without retaining it.
   @exclusivity(unchecked) private var only: Unmanaged<RunLoop.DescriptorSource>?
-  /// The source whose turn was last.
+  /// The index of the source that had the last turn.
   @exclusivity(unchecked) private var turn = 0
-  /// When one of its sources was last served, in the order of everything that the set has served.
+  /// The sequence number, among all services of the set, of the last service of this descriptor.
   @exclusivity(unchecked) var lastService: UInt64 = 0
-  /// How often it was served in waits that followed each other, and whether anything was read then.
+  /// The number of consecutive services, and whether anything was read in them.
   @exclusivity(unchecked) var streak = ReadyStreak()
-  /// Whether it is in the kernel's set, as it is unless all its sources are paused.
+  /// Whether the descriptor is in the kernel's set, which it leaves while all its sources are paused.
   @exclusivity(unchecked) var isArmed = false
 
   init(serial: UInt32, _ membership: Membership<RunLoop.DescriptorSource>) {
@@ -26,7 +26,7 @@ final class Watch {
     only = Unmanaged.passUnretained(membership.item)
   }
 
-  /// The events that the sources that are not paused wait for; nil if all are paused.
+  /// The events that the sources wait for, except for paused ones; nil if all are paused.
   var interests: RunLoop.DescriptorSource.Events? {
     var events: RunLoop.DescriptorSource.Events?
     for membership in sources {
@@ -36,7 +36,7 @@ final class Watch {
     return events
   }
 
-  /// The source whose turn it is among those to be notified of what was found, and the events to notify it of.
+  /// Returns the next source, in turn, that waits for one of the events found, and its events; nil if there is none.
   func takeTurn(_ found: PollSet.Ready) -> PollSet.Turn? {
     guard let only else { return takeTurnOfSeveral(found) }
     let events = only._withUnsafeGuaranteedRef { source in self.events(found, for: source) }
@@ -54,7 +54,7 @@ final class Watch {
     return nil
   }
 
-  /// The events, among those that were found, that a source is to be notified of.
+  /// Returns the events found that a source should be notified of.
   @inline(__always)
   private func events(
     _ found: PollSet.Ready, for source: RunLoop.DescriptorSource
@@ -66,10 +66,10 @@ final class Watch {
   }
 }
 
-/// The watches of a set by their descriptors: the system uses the lowest numbers first, so an array does not become
-/// large.
+/// The watches of a set, indexed by descriptor.
 ///
-/// It holds the watches unmanaged, so that looking at one retains nothing.
+/// An array suffices, because the system assigns the lowest free descriptor. It holds the watches unmanaged, so that
+/// accessing one does not retain it.
 struct WatchTable: ~Copyable {
   private var watches: ContiguousArray<Unmanaged<Watch>?> = []
   private(set) var count = 0
@@ -78,11 +78,11 @@ struct WatchTable: ~Copyable {
 
   var isEmpty: Bool { count == 0 }
 
-  /// The watch of a descriptor.
+  /// The watch of a descriptor, or nil if it is not watched.
   subscript(descriptor: Int32) -> Watch? {
     get { withWatch(of: descriptor) { $0 } }
     set {
-      // The kernel has accepted the number, so it is not an invalid one.
+      // The kernel has accepted the descriptor, so it is not negative.
       let index = Int(descriptor)
       if index >= watches.count {
         guard newValue != nil else { return }
@@ -96,7 +96,7 @@ struct WatchTable: ~Copyable {
     }
   }
 
-  /// Calls a closure with the watch of a descriptor, if there is one.
+  /// Calls a closure with the watch of a descriptor, and returns its result; nil if the descriptor is not watched.
   @inline(__always)
   borrowing func withWatch<Result>(of descriptor: Int32, _ body: (Watch) -> Result) -> Result? {
     let index = Int(descriptor)
@@ -104,7 +104,7 @@ struct WatchTable: ~Copyable {
     return watch._withUnsafeGuaranteedRef(body)
   }
 
-  /// Every watch, by its descriptor.
+  /// All watches, each with its descriptor.
   ///
   /// - Complexity: O(n) in the largest descriptor.
   var all: [(Int32, Watch)] {

@@ -23,7 +23,7 @@ open class Button: View {
   public var highlightedStyle = Style(attributes: [.reverse, .bold]) {
     didSet { if highlightedStyle != oldValue { setNeedsDisplay() } }
   }
-  /// A closure called when the mouse is released above the button, or on Enter or Space. The default is `nil`.
+  /// A closure called when the mouse is released above the button, or on Enter or Space; `nil` by default.
   public var action: (() -> Void)?
 
   /// Whether the mouse is holding the button down, initially `false`.

@@ -12,7 +12,7 @@ final class CodingDecoder {
   private let coding: ContentCoding
   private let isStrict: Bool
   private var decoder: OpaquePointer?
-  /// The input. The bytes from `position` on have not been decoded yet.
+  /// The input, whose bytes from `position` on have not been decoded yet.
   private var input: [UInt8] = []
   private var position = 0
   private var hasEnded = false

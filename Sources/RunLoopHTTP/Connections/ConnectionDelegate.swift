@@ -71,9 +71,9 @@ extension HTTP {
       self.connection = connection
     }
 
-    /// Responds to the challenge. Only the first response counts.
+    /// Responds to the challenge.
     ///
-    /// Can be called from any thread.
+    /// Only the first response counts. Can be called from any thread.
     package func answer(_ answer: Answer) { connection.answer(answer, generation) }
   }
 }

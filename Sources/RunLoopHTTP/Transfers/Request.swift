@@ -93,7 +93,7 @@ extension HTTP {
     public var url: String { values.url }
     /// The number of redirects that were followed.
     public var redirectCount: Int { values.redirectCount }
-    /// The duration of each phase of the request. A phase is zero by default, and if its duration is unknown.
+    /// The duration of each phase of the request; zero by default, and for phases whose duration is unknown.
     public var timings = Timings()
     /// The reason for each time the request was sent again; empty by default.
     public internal(set) var resends: [ResendReason] = []

@@ -43,8 +43,8 @@ final class DatagramExtras {
     return DatagramExtras(descriptor, options)
   }
 
-  /// Whether too many dropped descriptors are waiting to be closed. No further ones are received then, so the system
-  /// closes them.
+  /// Whether too many dropped descriptors are waiting to be closed; no further ones are received then, so the
+  /// system closes them.
   var refusesDescriptors: Bool { closing.isExceeded }
 
   func make(_ ancillary: borrowing Ancillary, _ passed: PassedDescriptors) -> Datagram.Extras? {

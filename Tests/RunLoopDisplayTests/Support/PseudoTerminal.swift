@@ -153,7 +153,7 @@ final class PseudoTerminal {
 
   func readAll() { while read(from: window, to: &text, milliseconds: 100) {} }
 
-  /// Waits for a line that the program reports, and drops earlier ones. The window's output is read too if `reads`.
+  /// Waits for a line that the program reports, and drops earlier ones; reads the window's output meanwhile if `reads`.
   @discardableResult
   func note(_ wanted: String, reads: Bool = false) -> String? {
     wait({ self.noted.range(of: wanted) }) {
