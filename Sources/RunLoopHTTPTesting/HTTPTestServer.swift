@@ -8,7 +8,7 @@ import RunLoopThreads
 /// An HTTP server for testing clients, with scripted responses and the connection endings of real servers.
 ///
 /// It supports HTTP/1.1, and HTTP/2 if ``Options/http2`` is set, with and without TLS. It responds to malformed
-/// requests with 400, or ends the connection. It can be used from any thread, and stops on its last release.
+/// requests with 400, or ends the connection. It can be used from any thread, and stops when it is deallocated.
 public final class HTTPTestServer: Sendable {
   /// Called on the server's loop with each request, to return the response.
   ///

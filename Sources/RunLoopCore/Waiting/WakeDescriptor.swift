@@ -26,8 +26,8 @@ extension OwnedDescriptor {
     for _ in 0..<count { spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })) }
   }
 
-  /// Throws unless a clock can be created and set; some system call filters forbid this, which makes Core Foundation end
-  /// the process.
+  /// Throws unless a clock can be created and set; if a system call filter forbids this, Core Foundation ends the
+  /// process.
   private static func requireClock() throws(SystemError) {
     let clock = OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() })
     _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, 0) }
