@@ -18,7 +18,7 @@ package struct Waker: Sendable {
   /// A sleep with an unknown end.
   package static let unknown = Waker(time: .distantPast, processor: -1)
 
-  /// The calling thread at the current time.
+  /// The calling thread, with the current time.
   package static var current: Waker { Waker(time: SystemWaiter.now, processor: crl_processor()) }
 }
 

@@ -53,7 +53,7 @@ extension CoreFoundationHost {
     if result == .stopped, isStoppedByLeftOver(leftOver, ended) { return }
     // The stop that ended the look was meant for the run that begins. If both were stopped, the mode's stop remains.
     if result == .stopped, !ended.hasStoppedMode { CoreFoundation.CFRunLoopStop(runLoop) }
-    // If the look served a source, a run that returns after one source must return now.
+    // The look may have served the source after which the run should return.
     service?.mode(name)?.items.noteHandled()
   }
 }

@@ -69,7 +69,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     return made
   }
 
-  /// Sets the blocks for success and failure, called on `completionQueue` or the main queue after the operation.
+  /// Sets the success and failure blocks; the finished operation calls one on `completionQueue` or the main queue.
   ///
   /// Unlike in AFNetworking, it does not use `completionBlock`, and can be called several times. If the operation has
   /// already finished, a block is called right away.
