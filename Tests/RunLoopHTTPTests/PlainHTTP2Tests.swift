@@ -53,7 +53,8 @@ import Testing
       let reset: [UInt8] = [0, 0, 0, reason]
       #expect(try await end { frame(3, 0, $0, reset) } == "connectionLost 1", "\(reason)")
       let retried = try await end(2) { frame(3, 0, $0, reset) }
-      #expect(retried == "connectionLost 3", "\(reason)")
+      // Later libraries also send a request again themselves if a reused connection has returned nothing.
+      #expect(["connectionLost 3", "connectionLost 5"].contains(retried), "\(reason)")
       #expect(
         try await end { frame(1, 4, $0, [0x88]) + frame(0, 0, $0, [104, 105]) + frame(3, 0, $0, reset) }
           == "connectionLost 1", "\(reason)")

@@ -51,7 +51,7 @@ nonisolated func liveTimers(_ count: Int, among live: Int, _ what: TimerWork) {
       timers[index].invalidate()
       timers[index] = loop.schedule(in: .milliseconds(60_000 + index)) { _ in }
     case .requests:
-      // A timeout for a request that is answered in time.
+      // A timeout for a request whose response arrives in time.
       loop.schedule(in: .milliseconds(60_000 + index)) { _ in if index >= 0 { _ = timedOut.add() } }.invalidate()
     case .makes:
       timers[index].invalidate()

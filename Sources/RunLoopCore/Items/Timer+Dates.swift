@@ -31,7 +31,7 @@ extension Timer {
   @inline(never)
   private func moveFromAfar(to date: NewDate) -> Bool { guarded { moveUnderLock(to: date, at: $0) } }
 
-  /// Gives the timer a date; returns true if its loop sleeps too long for it.
+  /// Sets the date of the timer; returns true if its loop sleeps too long for it.
   @inline(__always)
   private func moveUnderLock(to date: NewDate, at home: RunLoop?) -> Bool {
     guard reference.isOpen else { return false }

@@ -140,7 +140,7 @@ extension RunLoop {
     return UInt(bitPattern: slot)
   }
 
-  /// Gives up a reference to the loop at an address, if it is not zero.
+  /// Releases a reference to the loop at an address, if it is not zero.
   ///
   /// The loop's own thread keeps the reference for its next timer, which is faster than counting atomically.
   @inline(__always)

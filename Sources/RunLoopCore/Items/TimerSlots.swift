@@ -133,7 +133,7 @@ struct TimerSlots {
     }
   }
 
-  /// Gives each slot a new turn and calls `body` with its mode and a copy of it; `body` may change the places.
+  /// Assigns each slot a new turn and calls `body` with its mode and a copy of it; `body` may change the places.
   @inline(__always)
   mutating func renew(turn next: () -> UInt64, _ body: (ModeState, Slot) -> Void) {
     guard !isEmpty else { return }

@@ -78,7 +78,7 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
   @exclusivity(unchecked) var isOnlyWatched = false
   @exclusivity(unchecked) var blocks = BlockState()
   @exclusivity(unchecked) var sources = ContiguousArray<Source>()
-  /// The references to the loop that timers have given back, and that its next timers take.
+  /// The number of references to the loop that its timers have released and its next timers reuse.
   @exclusivity(unchecked) var spareReferences = 0
   @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
   @exclusivity(unchecked) var calledObservers = CalledObservers()

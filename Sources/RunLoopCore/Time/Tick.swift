@@ -52,7 +52,7 @@ package struct Tick: Hashable, Comparable, Sendable {
 
 extension Tick {
   // An instant is only the duration since the epoch: the standard library inlines `SuspendingClock.systemEpoch` into
-  // its clients. Its own sums of instants and durations check more than is needed here.
+  // its clients. Its own sums of instants and durations perform checks that are redundant here.
 
   package init(_ instant: SuspendingClock.Instant) {
     self.init(nanoseconds: Int64(saturating: unsafeBitCast(instant, to: Duration.self)))
