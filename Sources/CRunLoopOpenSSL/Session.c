@@ -181,7 +181,7 @@ static void take_errors(cos_session *session) {
   }
 }
 
-// Converts the result of an OpenSSL call to an outcome.
+// Maps the return value of an OpenSSL call to an outcome.
 static int outcome(cos_session *session, int answer) {
   if (answer > 0) return cos_done;
   switch (cos_table.SSL_get_error(session->ssl, answer)) {

@@ -45,7 +45,7 @@ struct TimerSlackTests {
     #expect(loop.timerSlack == .microseconds(7))
     loop.timerSlack = .zero
     #expect(loop.timerSlack == .nanoseconds(1))
-    // With a longer slack, a sleep might not end.
+    // Values are clamped, because with a longer slack a sleep might never end.
     loop.timerSlack = .nanoseconds(Int64.max)
     #expect(loop.timerSlack == .seconds(60))
     loop.timerSlack = nil

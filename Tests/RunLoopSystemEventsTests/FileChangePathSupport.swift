@@ -37,7 +37,7 @@ struct WatchedPath {
     return take().filter { !$0.hasPrefix("written") }
   }
 
-  /// Returns all reports since the last call, up to a close after writing.
+  /// Runs the loop until a file is reported as written, and returns all reports since the last call.
   func toldWritten() -> [String] {
     let start = asked.all.reduce(0, +)
     loop.run { changes.all[start...].last?.kind == .written }

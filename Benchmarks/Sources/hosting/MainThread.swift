@@ -49,7 +49,7 @@ func passes(_ count: Int) {
   report("a pass", count) { RunLoop.main.runUntilStopped() }
 }
 
-/// Makes passes with a timer of ours, so that each pass sleeps.
+/// Runs passes driven by one of our timers, so that each pass sleeps.
 func fires(_ count: Int) {
   let turns = Atomic<Int>(0)
   let timer = Timer(timeInterval: 0.0002, repeats: true) { _ in

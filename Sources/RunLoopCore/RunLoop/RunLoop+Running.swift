@@ -153,7 +153,7 @@ extension RunLoop {
       sleep: sleep, wasServedElsewhere: wasServedElsewhere)
   }
 
-  /// Ends the innermost run.
+  /// Pops the innermost run and restores the state of the run around it.
   @inline(__always)
   private func pop(_ outer: RunFrame) {
     innermost = outer.run

@@ -56,7 +56,7 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
   /// They are written by the loop's thread, except for a part that posters write under the inbox's lock.
   let recorder: UnsafeMutablePointer<crl_recorder>
   let face: UnsafeMutablePointer<crl_face>
-  /// The last number in the order in which timers were inserted or moved, guarded by the table's lock.
+  /// The sequence number last assigned to an inserted or moved timer, guarded by the table's lock.
   @exclusivity(unchecked) var lastInsertion: UInt64 = 0
   /// Objects that higher layers attach to the loop, guarded by the table's lock.
   @exclusivity(unchecked) var attachments: [ObjectIdentifier: any LoopAttachment] = [:]

@@ -117,7 +117,7 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: Can be called from any thread
 
-  /// Cancels the request, after which nothing but its end is reported.
+  /// Cancels the request; afterwards only its end is reported.
   func cancel() {
     isCancelled.store(true, ordering: .releasing)
     core.post { [self] in apply(.cancel) }

@@ -14,7 +14,7 @@ package struct FrameRules: Sendable {
     case same
     /// In memory, at this offset from the base.
     case at(Int64)
-    /// The base plus this offset.
+    /// The value is the base address plus this offset.
     case value(Int64)
     case register(Int)
     case atExpression([UInt8])
@@ -78,7 +78,7 @@ struct FrameProgram {
     self.location = location
   }
 
-  /// Runs instructions until they apply to a later address.
+  /// Executes the instructions that apply up to an address.
   private mutating func run(_ instructions: [UInt8], until address: UInt64) throws(Malformed) {
     var reader = ByteReader(instructions)
     while !reader.isAtEnd {

@@ -195,7 +195,7 @@ extension MessagePort.Local {
   private func dismiss(_ socket: MessagePort.Descriptor, _ peer: MessagePort.Credentials) {
     guard !peer.isSameUser, !MessagePort.Descriptor.Closing.drain(socket.number) else { return socket.close() }
     let account = account(of: peer)
-    // There is room, because otherwise no connection would have been accepted, unless the total limit is reached.
+    // Fails only at the total limit, because a connection is accepted only if its account has room.
     if account.take(.init(rejected: 1)) { socket.charge(MessageCharge(.init(rejected: 1), to: account)) }
     socket.close()
   }

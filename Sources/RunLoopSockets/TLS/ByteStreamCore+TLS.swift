@@ -55,7 +55,7 @@ extension ByteStreamCore {
     lock.lock()
     defer { lock.unlock() }
     if direction == .writable {
-      // A failure is reported by the next write.
+      // A failure is ignored here: the next write reports it.
       flush(descriptor, tls)
       return !tls.hasOutput || tls.state.hasFailed
     }

@@ -12,7 +12,7 @@ package struct RecordClock: Sendable {
   private let nanoseconds: Int64
   /// The number of nanoseconds per tick.
   private let rate: Double
-  /// Whether the process had chosen a clock, which it does when a loop is first watched.
+  /// Whether the recorded process had chosen its clock; it does so when one of its loops is first watched.
   package let isKnown: Bool
 
   package init(_ header: crl_header) {
