@@ -108,7 +108,7 @@ struct TmuxScreenTests {
     process.arguments = ["-s", "KILL", "\(seconds)", tmux, "-S", scratch("socket")] + arguments
     process.standardInput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.start()
     process.waitUntilExit()
     return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import CRunLoopAgent
 import CRunLoopRecorder
 import Foundation
@@ -252,7 +253,7 @@ import Testing
         sys.exit(0)
       """, path,
     ]
-    try process.run()
+    try process.start()
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import CRunLoopRecorder
 import Foundation
 import Testing
@@ -70,7 +71,7 @@ import Testing
       environment["RUNLOOP_INSTRUMENTS"] = nil
       victim.environment = environment
       (victim.standardOutput, victim.standardError) = (output, complaints)
-      try victim.run()
+      try victim.start()
       let number = victim.processIdentifier
       // Keeps a silent victim from hanging the test.
       let limit = DispatchWorkItem { kill(number, SIGKILL) }
@@ -153,7 +154,7 @@ import Testing
     child.executableURL = URL(fileURLWithPath: "/bin/sh")
     child.arguments = ["-c", "while true; do echo a line that nobody reads; done"]
     child.standardOutput = output
-    try child.run()
+    try child.start()
     defer {
       kill(child.processIdentifier, SIGKILL)
       child.waitUntilExit()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import CRunLoopRecorder
 import CRunLoopSystem
 import Foundation
@@ -148,7 +149,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
   func ended() throws {
     let gone = Process()
     gone.executableURL = URL(fileURLWithPath: "/bin/true")
-    try gone.run()
+    try gone.start()
     gone.waitUntilExit()
     let own = try #require(TargetProcess.start(of: getpid()))
     var header = crl_header()

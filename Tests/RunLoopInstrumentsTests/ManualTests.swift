@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Foundation
 import Testing
 
@@ -40,7 +41,7 @@ import Testing
     process.arguments = ["-c", script + "\n" + ask]
     let output = Pipe()
     process.standardOutput = output
-    try process.run()
+    try process.start()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Foundation
 import Glibc
 import RunLoopCore
@@ -34,7 +35,7 @@ private final class PrivilegedProgram {
     process.standardInput = input
     _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
     process.standardOutput = output
-    try process.run()
+    try process.start()
     var text = ""
     while !text.contains("ready") {
       let data = output.fileHandleForReading.availableData

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Foundation
 import Testing
 
@@ -153,7 +154,7 @@ import Testing
     process.arguments = ["exit"]
     process.environment = ["RUNLOOP_DIR": geteuid() == 0 ? "/proc" : own, "RUNLOOP_INSTRUMENTS": "watch"]
     process.standardError = complaints
-    try process.run()
+    try process.start()
     let text = String(decoding: complaints.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Foundation
 import RunLoopToolKit
 import Testing
@@ -32,7 +33,7 @@ final class Victim {
     // Programs started by other threads meanwhile do not inherit it.
     _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
     process.standardOutput = output
-    try process.run()
+    try process.start()
     if waits { _ = try line(containing: "ready") }
   }
 
@@ -58,7 +59,7 @@ final class Victim {
     let copy = Process()
     copy.executableURL = URL(fileURLWithPath: "/bin/cp")
     copy.arguments = [program(named: name).path, path]
-    try copy.run()
+    try copy.start()
     copy.waitUntilExit()
     guard copy.terminationStatus == 0 else { throw VictimError(text: "\(name) cannot be copied to \(path)") }
   }

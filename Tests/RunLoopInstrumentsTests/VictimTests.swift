@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Foundation
 import Testing
 
@@ -22,7 +23,7 @@ import Testing
     let input = Pipe()
     try input.fileHandleForWriting.close()
     process.standardInput = input
-    try process.run()
+    try process.start()
     process.waitUntilExit()
     #expect(process.terminationReason == .exit && process.terminationStatus == 0)
   }

@@ -24,7 +24,7 @@ private enum OwnCertificate {
         -subj /CN=localhost -addext subjectAltName=DNS:localhost -days 30 2>/dev/null && cat \(path).c >>\(path) && rm \(path).c
       """
     process.arguments = ["-c", script]
-    do { try process.run() } catch { fatalError("\(error)") }
+    do { try process.start() } catch { fatalError("\(error)") }
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { fatalError("no certificate was made") }
     atexit { unlink(OwnCertificate.path) }

@@ -30,7 +30,7 @@ final class OpenSSLProgram: Sendable {
     let output = Pipe()
     process.standardOutput = output
     process.standardError = output
-    try process.run()
+    try process.start()
     try farHandle.close()
     let (text, status) = (text, status)
     reader = startThread {

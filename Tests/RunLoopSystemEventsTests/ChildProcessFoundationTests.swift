@@ -22,7 +22,7 @@ struct ChildProcessFoundationTests {
       process.arguments = ["-c", "read line; exit \(round + 1)"]
       let input = Pipe()
       process.standardInput = input
-      try process.run()
+      try process.start()
       let ends = Notes<ChildProcessSource.End>()
       let source = try ChildProcessSource(process: process.processIdentifier, leavesStatus: true) { ends.add($1) }
       try loop.add(source, forMode: .default)

@@ -20,9 +20,24 @@ package func runProgram(_ name: String, _ arguments: [String] = []) throws -> (s
   let output = Pipe()
   process.standardOutput = output
   process.standardError = FileHandle.nullDevice
-  try process.run()
+  try process.start()
   let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
   process.waitUntilExit()
   let isSignal = process.terminationReason == .uncaughtSignal
   return (isSignal ? -process.terminationStatus : process.terminationStatus, text)
+}
+
+extension Process {
+  /// Runs the program, as `run()` does, in a process with many descriptors.
+  ///
+  /// To find the last descriptor, Foundation copies up to 256 bytes behind a directory entry. If the C library has
+  /// placed its buffer of entries at the end of a heap, which only happens with more than a thousand descriptors, that
+  /// is not mapped. Here the buffer gets the place of a block of its size, behind which there is another block.
+  package func start() throws {
+    let room = malloc(32768 + 48)
+    let neighbour = malloc(1024)
+    free(room)
+    defer { free(neighbour) }
+    try run()
+  }
 }
