@@ -43,7 +43,8 @@ struct LocalizedErrorTests {
   func complete() throws {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources")
     var declared: Set<String> = []
-    let declaration = try Regex(#"^public (?:enum|struct|final class) (\w+): .*\bError\b"#).anchorsMatchLineEndings()
+    let pattern = #"^public (?:indirect )?(?:enum|struct|final class) (\w+): .*\bError\b"#
+    let declaration = try Regex(pattern).anchorsMatchLineEndings()
     // The umbrella module imports none of these.
     let others = [
       "/RunLoopTransactions/", "/RunLoopTesting/", "/RunLoopDisplay/", "/RunLoopHTTP/", "/RunLoopMessages/",

@@ -15,7 +15,7 @@ public struct Layout: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - size: The size of the content.
-  /// - frames: The frames of the node's subnodes, in order.
+  ///   - frames: The frames of the node's subnodes, in order.
   public init(size: Size, frames: [Rect] = []) {
     self.size = size
     self.frames = frames

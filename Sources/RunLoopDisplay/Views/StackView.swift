@@ -47,7 +47,7 @@ open class StackView: View {
   ///
   /// - Parameters:
   ///   - view: The view.
-  /// - isFlexible: Whether the view gets a share of the remaining length, instead of being sized to fit.
+  ///   - isFlexible: Whether the view gets a share of the remaining length, instead of being sized to fit.
   public final func addArrangedSubview(_ view: View, isFlexible: Bool = false) {
     arrangedSubviews.removeAll { $0 === view }
     arrangedSubviews.append(view)

@@ -124,7 +124,7 @@ extension LocalClient {
     guard !state.isHeldBack else { return false }
     do {
       try content.prepare()
-      if content.frame.kind.isAnswer { content.frame.noteSender(.current) }
+      if content.frame.kind.isAnswer { content.frame.id = MessageFrame.time(of: Tick.monotonicNow.nanoseconds) }
       try content.send(on: socket)
       if isCharged {
         let bytes = MessageFrame.size + (content.frame.isOutOfLine ? 0 : content.frame.length)

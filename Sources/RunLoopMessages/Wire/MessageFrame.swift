@@ -14,7 +14,7 @@
 /// | 7 | zero |
 /// | 8..<12 | the sender's ID of the message, the reason of a rejection, or the ``time(of:)`` of a reply |
 /// | 12..<14 | the number of descriptors of the message, not counting the payload's memory |
-/// | 14..<16 | one more than the number of the processor that sent a reply, or zero if unknown; zero otherwise |
+/// | 14..<16 | zero |
 /// | 16..<24 | the token, which a reply, a rejection and a confirmation return |
 /// | 24..<32 | the length of the payload |
 struct MessageFrame: Hashable, Sendable {
@@ -51,8 +51,6 @@ struct MessageFrame: Hashable, Sendable {
   var isOutOfLine = false
   var id: Int32 = 0
   var descriptorCount = 0
-  /// The number of the processor that sent a reply; nil if it is unknown.
-  var processor: Int32?
   var token: UInt64 = 0
   var length = 0
 
@@ -100,8 +98,7 @@ struct MessageFrame: Hashable, Sendable {
     bytes[7] = 0
     bytes.storeBytes(of: id.littleEndian, toByteOffset: 8, as: Int32.self)
     bytes.storeBytes(of: UInt16(truncatingIfNeeded: descriptorCount).littleEndian, toByteOffset: 12, as: UInt16.self)
-    let place = UInt16(truncatingIfNeeded: (processor ?? -1) + 1)
-    bytes.storeBytes(of: place.littleEndian, toByteOffset: 14, as: UInt16.self)
+    bytes.storeBytes(of: 0, toByteOffset: 14, as: UInt16.self)
     bytes.storeBytes(of: token.littleEndian, toByteOffset: 16, as: UInt64.self)
     bytes.storeBytes(of: UInt64(length).littleEndian, toByteOffset: 24, as: UInt64.self)
   }
@@ -119,8 +116,7 @@ struct MessageFrame: Hashable, Sendable {
     guard packet[4] == Self.version else { throw .version }
     guard let kind = Kind(rawValue: packet[5]) else { throw .kind }
     guard packet[6] <= 1 else { throw .flags }
-    let place = number(14, UInt16.self)
-    guard packet[7] == 0, place == 0 || kind.isAnswer else { throw .reserved }
+    guard packet[7] == 0, number(14, UInt16.self) == 0 else { throw .reserved }
     let isOutOfLine = packet[6] == 1
     let descriptors = Int(number(12, UInt16.self))
     guard descriptors <= Self.descriptorLimit else { throw .descriptors }
@@ -136,6 +132,5 @@ struct MessageFrame: Hashable, Sendable {
     self.init(
       kind, id: number(8, Int32.self), token: token, length: length, isOutOfLine: isOutOfLine,
       descriptorCount: descriptors)
-    processor = place == 0 ? nil : Int32(place) - 1
   }
 }

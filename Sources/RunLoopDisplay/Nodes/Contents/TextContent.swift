@@ -26,7 +26,7 @@ public struct TextContent: NodeContent, Hashable {
   ///   - text: The text.
   ///   - style: The style of the text.
   ///   - alignment: The alignment of the lines.
-  /// - lineLimit: The maximum number of lines, or `nil` for as many as fit.
+  ///   - lineLimit: The maximum number of lines, or `nil` for as many as fit.
   public init(_ text: String, style: Style = .plain, alignment: Alignment = .left, lineLimit: Int? = nil) {
     self.text = text
     self.style = style
