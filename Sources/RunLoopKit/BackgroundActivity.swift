@@ -93,8 +93,8 @@ extension BackgroundActivity {
 extension BackgroundActivity {
   /// Does as much as possible without blocking, and then waits.
   private func advance() {
-    // A closed handle has no descriptor.
-    if descriptor < 0 { settle(-EBADF) }
+    // A closed handle has no descriptor, and one that is open only for writing never becomes readable.
+    if descriptor < 0 || isWriteOnly { settle(-EBADF) }
     while !isOver, isReadable { step() }
     guard !isOver, readable == nil else { return }
     // Descriptors that cannot be watched, such as regular files, are always readable and do not get here.
@@ -102,6 +102,12 @@ extension BackgroundActivity {
     watch.setEventHandler { [self] in advance() }
     watch.activate()
     readable = watch
+  }
+
+  /// Whether every read fails immediately.
+  private var isWriteOnly: Bool {
+    let flags = fcntl(descriptor, F_GETFL)
+    return (kind == .read || kind == .readToEnd) && flags >= 0 && flags & O_ACCMODE == O_WRONLY
   }
 
   private var isReadable: Bool {

@@ -120,12 +120,15 @@ struct FileHandleTests {
     #expect(seen == ["\(String(decoding: content, as: UTF8.self)) in kCFRunLoopDefaultMode"])
   }
 
-  @Test("an error of a read is reported by its number")
-  func error() async throws {
+  @Test(
+    "a handle that is open only for writing cannot be read, whether its pipe has a reader or not",
+    arguments: [true, false])
+  func error(hasReader: Bool) async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
+      defer { withExtendedLifetime(pipe) {} }
       let notifications = Notifications(FileHandle.readCompletionNotification, of: pipe.fileHandleForWriting)
-      try pipe.fileHandleForReading.close()
+      if !hasReader { try pipe.fileHandleForReading.close() }
       pipe.fileHandleForWriting.readInBackgroundAndNotify(forModes: [.default])
       RunLoop.current.run()
       return notifications.seen
