@@ -104,10 +104,9 @@ extension BackgroundActivity {
     readable = watch
   }
 
-  /// Whether every read fails immediately.
   private var isWriteOnly: Bool {
     let flags = fcntl(descriptor, F_GETFL)
-    return (kind == .read || kind == .readToEnd) && flags >= 0 && flags & O_ACCMODE == O_WRONLY
+    return flags >= 0 && flags & O_ACCMODE == O_WRONLY
   }
 
   private var isReadable: Bool {

@@ -150,6 +150,7 @@ extension RunLoop {
       loop.forgetOtherLoop()
       outerGuest = loop.guest
       outerSleep = loop.suspendHostedSleep()
+      loop.innermost.lastLook = .never
       outerRun = loop.innermost
       outerMode = loop.current.exchange(table.address, ordering: .acquiringAndReleasing)
       outerStop = loop.stopFlag.begin()

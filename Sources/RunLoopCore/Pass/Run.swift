@@ -28,7 +28,8 @@ struct Run {
   var isServedByHost = false
   /// Whether the run has waited in a host.
   var hasWaitedInHost = false
-  /// When the loop last looked at the run's descriptors, while it was watched; never if unknown.
+  /// When the loop last looked at the run's descriptors, or never if that is unknown: before the first look while the
+  /// loop is watched, after a nested run, and in a run that only polls, which the caller repeats when it likes.
   var lastLook = Tick.never
   /// How long the descriptors that were just found may have been ready, in nanoseconds, or zero if that is short.
   var starvation: Int64 = 0

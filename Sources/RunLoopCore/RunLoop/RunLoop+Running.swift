@@ -137,6 +137,8 @@ extension RunLoop {
     let sleep = suspendHostedSleep()
     let wasServedElsewhere =
       mainService != nil && isServedElsewhere.exchange(false, ordering: .acquiringAndReleasing)
+    // The nested run may look at the descriptors too.
+    innermost.lastLook = .never
     let outer = innermost
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()

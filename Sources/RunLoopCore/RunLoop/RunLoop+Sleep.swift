@@ -15,7 +15,8 @@ extension RunLoop {
     waitCount &+= 1
     // A busy loop prepares only in every sixteenth poll, which is enough for the other loop to get its turn.
     if !polls || waitCount & 15 == 0 { prepareForOtherLoop(mode) }
-    let began = _slowPath(isTraced) && mode.isWatching.load(ordering: .relaxed) ? tickNow : .never
+    let looks = _slowPath(isTraced) && !innermost.polls && mode.isWatching.load(ordering: .relaxed)
+    let began = looks ? tickNow : .never
     if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
     } else if polls {

@@ -40,10 +40,3 @@ extension CarriedItem {
   package var keepAlivePlace: AddedPlace? { nil }
   package var isAlwaysReady: Bool { false }
 }
-
-/// Returns the function of a closure stored in its own structure, because generic storage would wrap it in a thunk.
-///
-/// - Parameter holder: A structure that contains a closure and nothing else.
-package func codeAddress<Holder>(of holder: Holder) -> UInt64 {
-  MemoryLayout<Holder>.size == 2 * MemoryLayout<UInt64>.size ? ClosureCode.first(of: holder) : 0
-}

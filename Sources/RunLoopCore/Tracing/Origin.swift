@@ -42,11 +42,14 @@ package struct Origin: Sendable {
 ///
 /// A closure stored by generic code begins with a thunk; the call site of its post then represents it.
 package enum ClosureCode {
-  /// Returns the first word of a structure that contains a closure and nothing else.
+  /// Returns the first word of a structure that contains a closure and nothing else, or zero for any other size.
   ///
-  /// The bit cast does not retain the closure.
+  /// The bit cast does not retain the closure. Its sizes are checked before, because a wrong one would end the process.
   @inline(__always)
-  static func first<Holder>(of holder: Holder) -> UInt64 { unsafeBitCast(holder, to: (UInt64, UInt64).self).0 }
+  package static func first<Holder>(of holder: Holder) -> UInt64 {
+    guard MemoryLayout<Holder>.size == MemoryLayout<(UInt64, UInt64)>.size else { return 0 }
+    return unsafeBitCast(holder, to: (UInt64, UInt64).self).0
+  }
 
   /// Names the user's code in the record of the calling thread's current call-out.
   ///

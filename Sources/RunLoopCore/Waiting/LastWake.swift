@@ -14,12 +14,6 @@ package struct Waker: Sendable {
     self.time = time
     self.processor = processor
   }
-
-  /// A sleep with an unknown end.
-  package static let unknown = Waker(time: .distantPast, processor: -1)
-
-  /// The calling thread, with the current time.
-  package static var current: Waker { Waker(time: SystemWaiter.now, processor: crl_processor()) }
 }
 
 /// The last thread that made a system call to wake a sleeper.
@@ -31,9 +25,8 @@ struct LastWake: ~Copyable, Sendable {
 
   /// Records the calling thread, which is about to wake the sleeper.
   borrowing func record() {
-    let waker = Waker.current
-    time.store(waker.time.nanoseconds, ordering: .relaxed)
-    processor.store(waker.processor, ordering: .relaxed)
+    time.store(SystemWaiter.now.nanoseconds, ordering: .relaxed)
+    processor.store(crl_processor(), ordering: .relaxed)
   }
 
   /// Forgets the processor of the last waker, so that a sleep that times out is not attributed to it.

@@ -82,7 +82,7 @@ extension MessagePort.Remote {
         frame.token,
         .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: maximumMessageSize) : .rejected(reason)))
     case .message(let frame, let bytes, let descriptors):
-      if frame.kind.isAnswer { lastAnswer = frame }
+      if frame.kind.isAnswer { answerTime = frame.id }
       switch frame.kind {
       case .reply: complete(frame.token, .success(MessagePort.Reply(bytes, descriptors: descriptors)))
       case .noReply: complete(frame.token, .success(nil))
@@ -196,11 +196,13 @@ extension MessagePort.Remote {
         poll: { readOne(blocks: false) || lock.withLock { state.end != nil } })
       if outcome == .found { return }
     }
-    lastAnswer = nil
+    answerTime = nil
     sleepAndRead(until: deadline)
+    let sent = answerTime.map {
+      Tick(nanoseconds: MessageFrame.nanoseconds(of: $0, receivedAt: Tick.monotonicNow.nanoseconds))
+    }
     looker.noteSleep(
-      from: began, endedBy: lastAnswer?.sender(receivedAt: .monotonicNow) ?? .unknown, isEvent: false,
-      limit: waiting.limit)
+      from: began, endedBy: Waker(time: sent ?? .distantPast, processor: -1), isEvent: false, limit: waiting.limit)
   }
 
   private func sleepAndRead(until deadline: Tick) {

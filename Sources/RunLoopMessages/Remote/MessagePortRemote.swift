@@ -44,8 +44,8 @@ extension MessagePort {
     /// If a thread has ended and another one reuses its number, the new thread inherits its state for a thousand waits.
     @exclusivity(unchecked) var looker = Looker()
     @exclusivity(unchecked) var lookingThread: pthread_t = 0
-    /// The header of the last reply that the reading thread has read.
-    @exclusivity(unchecked) var lastAnswer: MessageFrame?
+    /// The time at which the last reply was sent, as recorded in the reply that the reading thread has read.
+    @exclusivity(unchecked) var answerTime: Int32?
     /// Changes when threads that wait for the reading thread have to check again; relaxed loads suffice with the lock
     /// held, because the kernel compares the value again before a thread sleeps.
     let readWord = Atomic<UInt32>(0)

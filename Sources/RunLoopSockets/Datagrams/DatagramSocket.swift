@@ -195,7 +195,7 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
 
   override var isOver: Bool { state.isOver }
 
-  override var handlerCode: UInt64 { body.map { codeAddress(of: $0) } ?? 0 }
+  override var handlerCode: UInt64 { body.map { ClosureCode.first(of: $0) } ?? 0 }
 
   override var details: String {
     "phase = \(state.phase), paused = \(state.isPaused), exhausted = \(state.isExhausted)"

@@ -168,7 +168,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
 
   override var interest: RunLoop.DescriptorSource.Events? { accepts ? .readable : nil }
 
-  override var handlerCode: UInt64 { body.map { codeAddress(of: $0) } ?? 0 }
+  override var handlerCode: UInt64 { body.map { ClosureCode.first(of: $0) } ?? 0 }
 
   override var details: String {
     "address = \(address), paused = \(isPaused), exhausted = \(registrations.timer != nil), "

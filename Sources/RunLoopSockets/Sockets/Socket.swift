@@ -246,7 +246,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
 
   override var isOver: Bool { state.isOver }
 
-  override var handlerCode: UInt64 { body.map { codeAddress(of: $0) } ?? 0 }
+  override var handlerCode: UInt64 { body.map { ClosureCode.first(of: $0) } ?? 0 }
 
   override var details: String {
     "phase = \(state.phase), ended = \(state.hasEnded), writing = \(state.writing), queued = \(queue.count), "

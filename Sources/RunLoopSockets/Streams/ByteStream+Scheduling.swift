@@ -240,7 +240,7 @@ extension ByteStream: CarriedItem {
   }
   package var keepAliveKind: KeepAliveKind { .descriptor }
   package var keepAliveCode: UInt64 {
-    lock.ifOwned(else: 0) { body.map { codeAddress(of: $0) } ?? 0 }
+    lock.ifOwned(else: 0) { body.map { ClosureCode.first(of: Call(handler: $0.handler)) } ?? 0 }
   }
   package var keepAliveDetail: String {
     lock.ifOwned(else: "of the parent process") {

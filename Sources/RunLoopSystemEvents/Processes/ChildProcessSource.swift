@@ -119,7 +119,7 @@ extension ChildProcessSource: RegisteredSource {
   package var keepAliveDetail: String { "process \(process)" }
   package var keepAliveCode: UInt64 {
     guard let handler = waiting.held?.handler else { return 0 }
-    return codeAddress(of: Call(body: handler))
+    return ClosureCode.first(of: Call(body: handler))
   }
 }
 

@@ -104,13 +104,13 @@ struct LateReport {
   let thread: String
   let code: CodePlace?
 
-  var text: String { "\(thread) (\(found.thread)): \(words(fired: " fired"))" }
+  var text: String { "\(thread) (\(found.thread)): \(words)" }
 
   /// Describes the late item and its delay.
-  func words(fired: String = "") -> String {
+  var words: String {
     let (name, time) = (code?.text ?? "?", Text.duration(found.late))
     return found.isDescriptor
-      ? "descriptor of \(name) ready for up to \(time) before it was served" : "timer \(name)\(fired) late by \(time)"
+      ? "descriptor of \(name) ready for up to \(time) before it was served" : "timer \(name) fired late by \(time)"
   }
 
   var json: JSON {

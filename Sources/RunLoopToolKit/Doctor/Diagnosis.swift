@@ -112,7 +112,7 @@ struct Diagnosis {
       let thread = look.scout.name(ofThread: loop.last.thread)
       let sums = loop.meter.sums()
       let total = sums.reduce(0.0) { $0 + Double($1.sum.total) }
-      let lateness = timers.prefix(3).map { $0.words() }
+      let lateness = timers.prefix(3).map(\.words)
       let details = sums.prefix(3).filter { Double($0.sum.total) * 100 >= total }.map { site, sum in
         let place = symbolizer.place(.function, site.code) ?? symbolizer.place(.site, loop.meter.site(of: site))
         let share = total > 0 ? Int(Double(sum.total) * 100 / total) : 0
@@ -124,7 +124,8 @@ struct Diagnosis {
         kind: .overload, thread: thread,
         title: isAwake
           ? "OVERLOAD  \(thread) did not sleep in \(loop.awake * 100 / loop.looks) % of the time\(delay)"
-          : "LATE  \(timers.allSatisfy(\.found.isDescriptor) ? "descriptors" : "timers") of \(thread) are served late\(delay)",
+          : timers.allSatisfy(\.found.isDescriptor)
+            ? "LATE  descriptors of \(thread) are served late\(delay)" : "LATE  timers of \(thread) fire late\(delay)",
         details: lateness + details, next: "runloop top \(process) --thread \(Diagnosis.quoted(thread))")
     }
   }
