@@ -32,7 +32,7 @@ struct BadDurationTests {
   }
 
   @Test(
-    "what is not a number is without end, whatever its sign and kind", .rule(.r13),
+    "a NaN is an infinite time, whatever its sign and kind", .rule(.r13),
     arguments: [-Double.nan, .signalingNaN])
   func notANumber(seconds: Double) {
     let log = record(observing: nil) { time, loop, log in
@@ -106,7 +106,7 @@ struct BadDurationTests {
   }
 
   @Test(
-    "a tolerance without end lets a timer wait for whatever else wakes the loop", .rule(.r99f, .m8),
+    "with an infinite tolerance, a timer waits for any other wake-up of the loop", .rule(.r99f, .m8),
     arguments: [1e300, .infinity])
   func endlessTolerance(seconds: Double) {
     let log = record(observing: nil) { time, loop, log in

@@ -9,7 +9,7 @@ import TestSupport
 /// Releasing the last reference to an item can run arbitrary code.
 ///
 /// Each test runs in its own process, because an exclusivity violation ends it.
-@Suite("What the release of an item runs", .timeLimit(.minutes(20)))
+@Suite("Code that runs when an item is released", .timeLimit(.minutes(20)))
 struct CallOutReleaseTests {
   @Test("a due timer that an earlier one has removed runs the loop as it is released", .rule(.r94, .r108, .m10))
   func timer() async {

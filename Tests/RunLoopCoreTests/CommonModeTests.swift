@@ -129,7 +129,7 @@ struct CommonModeTests {
     #expect(log == "d")
   }
 
-  @Test("an item that is invalidated, or has fired for the last time, is not common any more", .rule(.r105))
+  @Test("an item that was invalidated or has fired for the last time is no longer common", .rule(.r105))
   func invalidated() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source {}

@@ -93,7 +93,7 @@ struct DescriptorCommonModeTests {
     #expect(log == "b abdc b")
   }
 
-  @Test("a source that is invalidated leaves all modes, and is not common any more", .rule(.r105, .m9))
+  @Test("an invalidated source leaves all modes and is no longer common", .rule(.r105, .m9))
   func invalidated() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in

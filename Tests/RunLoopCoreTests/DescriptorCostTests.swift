@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("What watching costs and releases", .timeLimit(.minutes(20)))
+@Suite("The costs of watching descriptors", .timeLimit(.minutes(20)))
 struct DescriptorCostTests {
   @Test(
     "the last source of a mode releases its epoll set; the loop keeps its counter as long as it lives",

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("What descriptor sources are notified of", .timeLimit(.minutes(20)))
+@Suite("The events of descriptor sources", .timeLimit(.minutes(20)))
 struct DescriptorEventTests {
   @Test("reading and writing are waited for apart", .rule(.m6))
   func apart() throws {
@@ -39,7 +39,7 @@ struct DescriptorEventTests {
     #expect(log == "D[writable] handledSource D[readable, writable] handledSource")
   }
 
-  @Test("what nobody waits for does not wake the loop", .rule(.m6))
+  @Test("an event that no source requested does not wake the loop", .rule(.m6))
   func notWaitedFor() throws {
     let socket = try RawPipe(.socket)
     let log = record { _, loop, log in

@@ -22,7 +22,7 @@ struct DescriptorPauseTests {
     #expect(log == "true true E BT BS BW true AW D[7] BT BS BW AW X timedOut")
   }
 
-  @Test("a paused source is not told of a hang-up, and the loop sleeps", arguments: [true, false])
+  @Test("a paused source is not notified of a hang-up, and the loop sleeps", arguments: [true, false])
   func hangUp(isPausedFirst: Bool) throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in

@@ -81,7 +81,7 @@ struct DescriptorReadinessTests {
   }
 
   @Test(
-    "what an earlier run has found ready and is not any more is not reported", .rule(.r77, .m6, .m19),
+    "a descriptor that an earlier run found ready and that is no longer ready is not reported", .rule(.r77, .m6, .m19),
     arguments: [false, true])
   func betweenRuns(returnsAfterSource: Bool) throws {
     let pipes = [try RawPipe(), try RawPipe()]

@@ -72,7 +72,7 @@ struct DescriptorTurnTests {
     #expect(log == "a stopped b stopped c stopped a stopped")
   }
 
-  @Test("a run that is nested in a batch ends it, and the next wait goes on where it stopped", .rule(.r108, .m19))
+  @Test("a run nested in a batch ends the batch, and the next wait continues where it stopped", .rule(.r108, .m19))
   func nestedWithinBatch() throws {
     let pipes = [try RawPipe(), try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
@@ -91,7 +91,7 @@ struct DescriptorTurnTests {
   }
 
   @Test(
-    "a descriptor that a handler closes and watches anew is not called for what was found of the one before",
+    "a descriptor number that a handler reuses is not reported for an event of the closed descriptor",
     .rule(.r79, .m6, .m19))
   func numberUsedAgain() throws {
     let first = try RawPipe()

@@ -97,7 +97,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS S0 X finished")
   }
 
-  @Test("a mode that is emptied when the loop is about to wait is waited for all the same", .rule(.r28, .r28b))
+  @Test("a loop whose mode is emptied just before the wait still waits", .rule(.r28, .r28b))
   func emptiedBeforeWaiting() {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
@@ -113,7 +113,7 @@ struct EmptyModeTests {
   }
 
   @Test(
-    "the last source that leaves while the loop sleeps wakes nobody", .rule(.r28c, .r50), arguments: Removal.allCases)
+    "removing the last source of a sleeping loop does not wake it", .rule(.r28c, .r50), arguments: Removal.allCases)
   func lastSource(removal: Removal) {
     let log = record { time, loop, log in
       let source = RunLoop.Source {}
@@ -132,7 +132,7 @@ struct EmptyModeTests {
     #expect(log == "E BT BS BW AW X finished 9")
   }
 
-  @Test("the last timer or port that leaves while the loop sleeps wakes nobody", .rule(.r28c))
+  @Test("removing the last timer or port of a sleeping loop does not wake it", .rule(.r28c))
   func lastTimerAndPort() {
     let log = record { time, loop, log in
       let timer = loop.after(.seconds(9)) { _ in }

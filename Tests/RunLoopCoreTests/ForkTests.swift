@@ -141,7 +141,7 @@ struct ForkTests {
     }
   }
 
-  @Test("a child cannot service a guest of its parent, which goes on in the parent", .rule(.m17, .m28))
+  @Test("a child cannot service its parent's guest, which continues in the parent", .rule(.m17, .m28))
   func parentsGuest() async {
     await #expect(processExitsWith: .success) {
       let log = host { _, loop, guest, log in

@@ -32,7 +32,7 @@ struct GuestNestingTests {
   }
 
   @Test(
-    "a wake-up before or in a run by the host belongs to the guest, if the run has not answered it",
+    "a wake-up before or in a run by the host belongs to the guest, unless the run has handled it",
     .rule(.r49, .m2, .m26, .m28))
   func wakeUpsAroundRun() {
     let log = host { _, loop, guest, log in

@@ -125,7 +125,7 @@ struct GuestTests {
     #expect(log == "E BT BS E BT BS inner too X BW | AW BT BS left BW X")
   }
 
-  @Test("a stop is answered by the next turn, and the guest goes on", .rule(.r34, .r41, .r43, .m16, .m24, .m28))
+  @Test("the next turn reports a stop, and the guest continues", .rule(.r34, .r41, .r43, .m16, .m24, .m28))
   func stop() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()
@@ -144,7 +144,7 @@ struct GuestTests {
       log == "| E BT BS BW stopped | AW BT BS BW stopped | AW BT BS BW stopped | AW BT BS BW stopped quiet X")
   }
 
-  @Test("a stop by an observer before the wait is answered by the turn that follows at once", .rule(.r39, .m28))
+  @Test("a stop by an observer before the wait is reported by the turn that follows at once", .rule(.r39, .m28))
   func stopBeforeWait() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("What makes a guest's descriptor readable", .timeLimit(.minutes(20)))
+@Suite("Events that make a guest's descriptor readable", .timeLimit(.minutes(20)))
 struct GuestWakeTests {
   /// A cause of a wake-up, with the result of the turn that it causes and whether observers see a pass.
   struct Reason: Sendable, CustomTestStringConvertible {

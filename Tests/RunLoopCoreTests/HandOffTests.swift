@@ -83,7 +83,7 @@ struct HandOffTests {
     #expect(log == "E BT BS 1 BT BS 2 BT BS BW AW X timedOut")
   }
 
-  @Test("a run that is nested in a piece of the work performs the rest", .rule(.m34, .r67))
+  @Test("a run nested in one part of the work performs the rest", .rule(.m34, .r67))
   func nested() {
     let log = record(observing: nil) { _, loop, log in
       _ = loop.handOff(inModes: [.default]) {
@@ -97,7 +97,7 @@ struct HandOffTests {
     #expect(log == "1 [ 2 3 timedOut ] timedOut")
   }
 
-  @Test("a stop between two pieces is answered after the call-out", .rule(.m34, .r39))
+  @Test("a stop between two parts of the work takes effect after the call-out", .rule(.m34, .r39))
   func stop() {
     let log = record { _, loop, log in
       _ = loop.handOff(inModes: [.default]) {

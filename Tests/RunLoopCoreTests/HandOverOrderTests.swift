@@ -9,7 +9,7 @@ import TestSupport
 /// The actions of another thread while the loop sleeps: `B` performs a block, `J` enqueues a job, `H` hands off work,
 /// `S` signals a source and wakes the loop, `P` sends a message to a port, `D` writes to a pipe, `W` only wakes the
 /// loop, and `T` adds a due timer.
-@Suite("What one thread hands over begins in that order")
+@Suite("Work handed over by one thread begins in the order of posting")
 struct HandOverOrderTests {
   /// Logs a run that sleeps for a second before another thread acts.
   private func trace(of actions: String, returnAfterSourceHandled: Bool = false, isWatching: Bool = true) -> String {

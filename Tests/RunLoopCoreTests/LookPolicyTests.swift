@@ -95,7 +95,7 @@ struct LookPolicyTests {
     #expect(LookPolicyTests.length(after: waits, deadline: Tick(nanoseconds: -5)) == 0)
   }
 
-  @Test("consecutive spins in vain become rarer, and a successful one reverses a step")
+  @Test("consecutive unsuccessful spins become rarer, and a successful one reverses a step")
   func backOff() {
     var policy = LookPolicy()
     _ = LookPolicyTests.length(after: LookPolicyTests.times(8, .woken(5, latency: 20)), &policy)

@@ -86,7 +86,7 @@ struct LookingTests {
     #expect(thread.result() > 0)
   }
 
-  @Test("a spinning loop counts as waiting, and sleeps after a spin in vain", .rule(.r33))
+  @Test("a spinning loop counts as waiting, and sleeps after an unsuccessful spin", .rule(.r33))
   func isWaiting() {
     let (loop, thread) = LookingTests.startEagerLoop()
     waitUntil { loop.isWaiting && loop.statistics.lookCount > 0 }

@@ -143,7 +143,7 @@ struct NestedRunTests {
     #expect(log == "a [ b timedOut ] a finished 20")
   }
 
-  @Test("a nested run does not change how the outer one goes on", .rule(.r3, .r108))
+  @Test("a nested run does not change how the outer run continues", .rule(.r3, .r108))
   func outerKeepsItsKind() {
     let log = record { _, loop, log in
       loop.keepAlive("inner")

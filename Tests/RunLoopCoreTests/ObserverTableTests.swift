@@ -62,7 +62,8 @@ struct ObserverTableTests {
     #expect(looks.value - inserted < 12 * count)
   }
 
-  @Test("a stage calls those that stood in the mode when it began, and the next stage the others", .rule(.r85))
+  @Test(
+    "a stage calls the observers that were in the mode when it began, and the next stage calls the others", .rule(.r85))
   func snapshot() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()

@@ -62,7 +62,7 @@ struct ObserverTests {
     #expect(log == "E BT timedOut")
   }
 
-  @Test("an observer that an earlier one invalidates is not called any more", .rule(.r85))
+  @Test("an observer that an earlier one invalidates is no longer called", .rule(.r85))
   func invalidated() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()
@@ -179,7 +179,7 @@ struct ObserverTests {
     #expect(log == "E BT BS BW AW X timedOut")
   }
 
-  @Test("an observer that was removed and added again stands behind its equals", .rule(.r83, .r90))
+  @Test("an observer that was removed and added again comes after those of equal order", .rule(.r83, .r90))
   func placeAfterReturn() {
     let log = record(observing: nil) { _, loop, log in
       loop.keepAlive()

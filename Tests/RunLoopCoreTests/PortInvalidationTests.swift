@@ -18,7 +18,7 @@ struct PortInvalidationTests {
   }
 
   @Test(
-    "invalidating a port removes it from its modes, drops its messages, releases its handler and wakes nobody",
+    "invalidating a port removes it from its modes, drops its messages and releases its handler without waking a loop",
     .rule(.r74, .r28c, .m21, .m22))
   func invalidate() {
     let log = onVirtualTime { time, loop in

@@ -59,7 +59,7 @@ struct PortMessageTests {
     #expect(seen == [true, true, true, true])
   }
 
-  @Test("a receiver answers through the reply port, on the asking thread's loop")
+  @Test("a receiver replies through the reply port, on the loop of the sending thread")
   func reply() {
     let log = onNewThread {
       let log = Log()
@@ -88,7 +88,7 @@ struct PortMessageTests {
     #expect((1...3).allSatisfy { log.count(of: "answered\($0 * 2)") == 1 })
   }
 
-  @Test("an answer to a reply port that has become invalid is rejected", .rule(.m14))
+  @Test("a reply to an invalid reply port is rejected", .rule(.m14))
   func replyPortInvalid() {
     let log = onVirtualTime { _, loop in
       let log = Log()

@@ -107,7 +107,7 @@ struct PortQueueTests {
     #expect(log.text == "released, 1 waiting sent")
   }
 
-  @Test("a message that nobody receives is counted as dropped")
+  @Test("a message that is never received is counted as dropped")
   func nobody() {
     let dropped = onVirtualTime { _, loop in
       let port = Port()

@@ -9,7 +9,7 @@
 
   @testable import RunLoopCore
 
-  @Suite("What a message costs its sender", .timeLimit(.minutes(20)))
+  @Suite("The sender's cost of a message", .timeLimit(.minutes(20)))
   struct PortWakeTests {
     /// Counts the wake calls that this thread makes during `body`, to sleepers on a futex and in an epoll set.
     private func wakeCalls(_ body: () -> Void) -> [Int] {

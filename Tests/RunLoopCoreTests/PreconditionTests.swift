@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Who may run a loop", .timeLimit(.minutes(20)))
+@Suite("Threads that may run a loop", .timeLimit(.minutes(20)))
 struct PreconditionTests {
   @Test("a run by another thread fails with both threads' names", .rule(.r18, .m15))
   func run() async throws {

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("What a loop rejects")
+@Suite("Calls that a loop rejects")
 struct RefusalTests {
   @Test("a block for no mode is rejected, counted and released", .rule(.r56, .m21))
   func noMode() {

@@ -113,7 +113,7 @@ struct SourceOrderTests {
     #expect(log == "a h a a")
   }
 
-  @Test("a source that signals itself stands behind those that were signalled before", .rule(.r62, .r64))
+  @Test("a source that signals itself performs after those that were signalled before", .rule(.r62, .r64))
   func behindTheOthers() {
     let log = record(observing: nil) { _, loop, log in
       let first = Box<RunLoop.Source?>(nil)

@@ -165,7 +165,7 @@ struct StopTests {
     #expect(log == "E BT BS BW AW X E BT BS BW AW X 10")
   }
 
-  @Test("the loop of a stopping thread ends its run, and makes no pass any more", .rule(.m16, .m24))
+  @Test("the loop of a stopping thread ends its run and makes no further pass", .rule(.m16, .m24))
   func stoppingThread() {
     let log = record { time, loop, log in
       loop.keepAlive()

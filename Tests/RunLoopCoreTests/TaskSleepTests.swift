@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A task that sleeps on a loop", .timeLimit(.minutes(20)))
 struct TaskSleepTests {
-  @Test("a sleep lasts as long as the loop's clock says, and nobody waits on a clock owned by a test")
+  @Test("a sleep is measured by the loop's clock, and takes no real time on a test's clock")
   func duration() async {
     let log = Log()
     await elsewhere {

@@ -80,7 +80,7 @@ struct ThreadLoopTests {
     #expect(loop.hasEnded)
   }
 
-  @Test("a loop that nobody keeps is released at the end of its thread", .rule(.r115))
+  @Test("a loop without other references is released at the end of its thread", .rule(.r115))
   func released() {
     let loop = onNewThread { WeakBox(RunLoop.current) }
     #expect(loop.object == nil)

@@ -87,7 +87,7 @@ struct TimeoutTests {
   }
 
   @Test(
-    "more than sixteen years of seconds, and what is not a number, is without end", .rule(.r13),
+    "more than sixteen years in seconds, or NaN, means no timeout", .rule(.r13),
     arguments: [.infinity, .nan, 504_911_232.5, 504_911_233, 1e10, .greatestFiniteMagnitude])
   func endless(seconds: Double) {
     let result = onVirtualTime { time, loop in
@@ -99,7 +99,7 @@ struct TimeoutTests {
   }
 
   @Test(
-    "more than sixteen years is without end", .rule(.r13),
+    "more than sixteen years means no timeout", .rule(.r13),
     arguments: [.seconds(504_911_233), .milliseconds(504_911_232_001), Duration.seconds(Int64.max)])
   func endlessDuration(timeout: Duration) {
     let result = onVirtualTime { time, loop in

@@ -8,7 +8,7 @@ import TestSupport
 
 @Suite("Timers: giving them a date", .timeLimit(.minutes(20)))
 struct TimerMoveTests {
-  @Test("a date that is set in the call-out is kept, and the phase goes on from it", .rule(.r99))
+  @Test("a date that is set in the call-out is kept and starts a new phase", .rule(.r99))
   func inside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -116,7 +116,7 @@ struct TimerMoveTests {
     #expect(log == "E BT BS BW AW X at30")
   }
 
-  @Test("a date without end silences a timer until it gets another", .rule(.r99))
+  @Test("an infinite date silences a timer until another date is set", .rule(.r99))
   func never() {
     let log = onVirtualTime { time, loop in
       let log = Log()

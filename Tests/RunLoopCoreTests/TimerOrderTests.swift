@@ -175,7 +175,7 @@ struct TimerOrderTests {
     #expect(log == "A5 B20")
   }
 
-  @Test("of the due timers, one that an earlier one gives a date that comes during its call still fires", .rule(.r94))
+  @Test("a due timer that an earlier one moves still fires if the new date is reached during that call", .rule(.r94))
   func movedAndDueByThen() {
     let log = onVirtualTime { time, loop in
       let log = Log()

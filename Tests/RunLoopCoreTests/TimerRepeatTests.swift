@@ -59,7 +59,7 @@ struct TimerRepeatTests {
     #expect(log == "T105 next110")
   }
 
-  @Test("a timer that is called at one of its dates goes on to the one after", .rule(.r97))
+  @Test("a timer that is called exactly at one of its dates moves to the next one", .rule(.r97))
   func onTheDate() {
     let log = onVirtualTime { time, loop in
       let log = Log()

@@ -47,7 +47,7 @@ struct TimerTests {
     #expect(log == "true true true | false false false")
   }
 
-  @Test("a timer that fires once ends, though its call-out gives it a new date", .rule(.r96))
+  @Test("a one-shot timer ends even if its call-out sets a new date", .rule(.r96))
   func oneShotMoved() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -121,7 +121,7 @@ struct TimerTests {
     }
   }
 
-  @Test("an interval and a date without end are never due", .rule(.m12))
+  @Test("an infinite interval or date is never due", .rule(.m12))
   func endless() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -190,7 +190,7 @@ struct TimerTests {
   }
 
   @Test(
-    "the block of a timer that fired once is released after its call-out, though somebody keeps the timer", .rule(.m22))
+    "the block of a one-shot timer is released after its call-out, even if the timer is retained", .rule(.m22))
   func releasedAfterFiring() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -263,7 +263,7 @@ struct TimerTests {
     #expect(log == "false false false false false | true false true false | 3 1")
   }
 
-  @Test("removed in its own call-out, a timer stays valid, its date goes on, and it can be added again", .rule(.r99d))
+  @Test("a timer removed in its own call-out stays valid, moves to its next date, and can be added again", .rule(.r99d))
   func removeInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -281,7 +281,7 @@ struct TimerTests {
     #expect(log == "T10 finished true 20 T35 T40 T50")
   }
 
-  @Test("removed and added again in its own call-out, a timer goes on repeating", .rule(.r99d))
+  @Test("a timer removed and added again in its own call-out continues to repeat", .rule(.r99d))
   func readdInside() {
     let log = onVirtualTime { time, loop in
       let log = Log()

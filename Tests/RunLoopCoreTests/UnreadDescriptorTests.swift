@@ -11,7 +11,7 @@ private func add(_ source: RunLoop.DescriptorSource) {
 }
 
 /// Descriptors whose sources are called repeatedly.
-@Suite("Descriptors that nobody reads", .timeLimit(.minutes(20)))
+@Suite("Descriptors without a reader", .timeLimit(.minutes(20)))
 struct UnreadDescriptorTests {
   @Test("a descriptor ready in a thousand waits but not read is reported once, and one that is read is not")
   func reported() async {

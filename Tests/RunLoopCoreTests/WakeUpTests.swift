@@ -56,7 +56,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS B S0 X timedOut")
   }
 
-  @Test("a wake-up after the wait is answered by the pass that follows anyway", .rule(.r47))
+  @Test("a wake-up after the wait is handled by the next pass, which is made in any case", .rule(.r47))
   func afterWait() {
     let log = record { time, loop, log in
       loop.keepAlive()
@@ -75,7 +75,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW T B BT BS BW AW X timedOut 2")
   }
 
-  @Test("a wake-up by a port is answered by the pass that follows anyway", .rule(.r47))
+  @Test("a wake-up by a port is handled by the next pass, which is made in any case", .rule(.r47))
   func byPort() {
     let log = record { time, loop, log in
       loop.port(messages: 1) {
@@ -125,7 +125,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1")
   }
 
-  @Test("a wake-up by a source is answered by its pass, which does not wait", .rule(.r48))
+  @Test("a wake-up by a source is handled by the source's pass, which does not wait", .rule(.r48))
   func bySource() {
     let log = record { time, loop, log in
       loop.signalled {
@@ -154,7 +154,7 @@ struct WakeUpTests {
   }
 
   @Test(
-    "a source that is signalled while a run nested before the wait answers its wake-up is performed at once",
+    "a source signalled while a run nested before the wait takes its wake-up is performed at once",
     .rule(.r49, .m1, .m2))
   func workForOuter() {
     let log = record { time, loop, log in

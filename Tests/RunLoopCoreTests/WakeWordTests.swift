@@ -100,7 +100,7 @@ struct WakeWordTests {
     }
   }
 
-  @Test("a poster that finds nobody asleep leaves no cause", .rule(.m19), arguments: WakeState.Cause.allCases)
+  @Test("a poster that finds no sleeping loop records no cause", .rule(.m19), arguments: WakeState.Cause.allCases)
   func noCause(cause: WakeState.Cause) {
     for state in Set(transitions.map(\.before)) where state.sleeper == .nobody {
       #expect(state.applying(.post(cause)).state == state)

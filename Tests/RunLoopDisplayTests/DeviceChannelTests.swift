@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("What a terminal has beside its cells", .timeLimit(.minutes(20)))
+@Suite("A terminal's features beside its cells", .timeLimit(.minutes(20)))
 @MainActor
 struct DeviceChannelTests {
   private func perform(

@@ -45,7 +45,7 @@ struct DeviceStateTests {
     #expect(again.phase == .open)
   }
 
-  @Test("output continues, waits for room, finishes or hangs up, and an answer follows unwritten output")
+  @Test("output continues, waits for room, finishes or hangs up, and a reply follows unwritten output")
   func output() {
     var output = OutputState()
     #expect(output.isIdle && output.next.isEmpty)

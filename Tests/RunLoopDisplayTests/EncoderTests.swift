@@ -122,7 +122,7 @@ struct EncoderTests {
     #expect(String(decoding: output, as: UTF8.self).replacing("\u{1B}", with: "^") == bytes)
   }
 
-  @Test("the environment tells which colours a terminal has")
+  @Test("the environment determines which colours a terminal has")
   func environment() {
     func colors(_ values: [String: String]) -> TerminalCapabilities.Colors {
       TerminalCapabilities(environment: { values[$0] }).colors

@@ -54,7 +54,7 @@ struct FaultTests {
     }
   }
 
-  @Test("typed text arrives late but in order, and late answers are not taken for keys")
+  @Test("typed text arrives late but in order, and late replies are not taken for keys")
   func latency() throws {
     try perform({ $0.latency = .milliseconds(700) }) { terminal, screen, wait in
       terminal.type("ab")
@@ -97,7 +97,7 @@ struct FaultTests {
     }
   }
 
-  @Test("a terminal without mouse and paste modes still gives clicks and keys")
+  @Test("a terminal without mouse and paste modes still reports clicks and keys")
   func modes() throws {
     try perform({ $0.ignoredModes = [1006, 2004, 2026, 2027] }) { terminal, screen, wait in
       terminal.paste("abc")

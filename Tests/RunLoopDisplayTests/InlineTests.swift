@@ -260,7 +260,7 @@ struct WidthProbeTests {
     }
   }
 
-  @Test("without an answer, or with a late one, no character width is trusted")
+  @Test("without a reply, or with a late one, no character width is trusted")
   func noAnswer() {
     let none = capabilities(.all) { answers, _ in answers = Array("\u{1B}[?62;22c".utf8) }
     #expect(none.unicodeVersion == 12 && none.joinedClusters == [])

@@ -113,7 +113,7 @@ struct ParserTests {
   func mouse(_ bytes: String, _ events: String) { #expect(parsed(bytes) == events) }
 
   @Test(
-    "the terminal's answers are never taken for keys",
+    "the terminal's replies are never taken for keys",
     arguments: [
       ("^[?62;22c", "?attributes"), ("^[?2026;2$y", "?mode(2026,2)"), ("^[?2027;0$y", "?mode(2027,0)"),
       ("^[?1u", "?keyboard(1)"),
@@ -212,7 +212,7 @@ struct ParserTests {
   }
 
   @Test(
-    "an answer split by a flush is not taken for text if one is awaited",
+    "a reply split by a flush is not taken for text if one is awaited",
     arguments: ["\u{1B}[?62;22c", "\u{1B}P>|xterm\u{1B}\\", "\u{1B}[?2026;2$y"])
   func lateAnswers(_ answer: String) {
     let bytes = Array(answer.utf8)
@@ -233,7 +233,7 @@ struct ParserTests {
     }
   }
 
-  @Test("keys after a flush are keys even if an answer is awaited")
+  @Test("keys after a flush are keys even if a reply is awaited")
   func keysAfterFlush() {
     var parser = InputParser()
     var found: [String] = []

@@ -9,7 +9,7 @@ import Testing
 private let leaving =
   "\u{1B}[r\u{1B}[m\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?1006l\u{1B}[?1002l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
-@Suite("A terminal is given back", .serialized)
+@Suite("A terminal is restored", .serialized)
 struct TerminalEndTests {
   @Test(
     "the terminal is restored however the program ends",
@@ -194,7 +194,7 @@ struct TerminalEndTests {
     #expect(terminal.text.components(separatedBy: leaving).count == 2)
   }
 
-  @Test("late answers after the program's end are not input of the next program", arguments: ["return", "signal"])
+  @Test("late replies after the program's end are not input of the next program", arguments: ["return", "signal"])
   func lateAnswers(_ how: String) throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
@@ -254,7 +254,7 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
-  @Test("the terminal is taken again at once if nobody could continue the process")
+  @Test("the terminal is taken again at once if no other process could continue this one")
   func orphan() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["return"])

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A terminal", .serialized)
 struct TerminalTests {
-  @Test("a frame waits for no answer, and late answers are not taken for keys")
+  @Test("a frame does not wait for a reply, and late replies are not taken for keys")
   func answers() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["return"])
@@ -67,7 +67,7 @@ struct TerminalTests {
     #expect(terminal.text.contains("after"))
   }
 
-  @Test("a terminal that reads again just after answering a question gets the next frame")
+  @Test("a terminal that reads again just after replying to a query gets the next frame")
   func answersBehindFrame() throws {
     // A frame is larger than the terminal's buffer, but its remainder is not.
     let terminal = try PseudoTerminal(columns: 200, rows: 100)
@@ -87,7 +87,7 @@ struct TerminalTests {
     #expect(terminal.end() == 0)
   }
 
-  @Test("a terminal that goes away ends the input with one event")
+  @Test("a terminal that hangs up ends the input with one event")
   func hangUp() throws {
     let terminal = try PseudoTerminal()
     // SIGHUP would end it.
@@ -100,7 +100,7 @@ struct TerminalTests {
     #expect(waitpid(terminal.process, &status, 0) == terminal.process)
   }
 
-  @Test("SIGHUP ends a program whose terminal goes away, unless it ignores the signal")
+  @Test("SIGHUP ends a program whose terminal hangs up, unless it ignores the signal")
   func hangUpSignal() throws {
     let terminal = try PseudoTerminal()
     try terminal.start(["return"])

@@ -5,7 +5,7 @@
 
   @testable import RunLoopExecutors
 
-  @Suite("What the pool of resident threads does with a job")
+  @Suite("Jobs in the pool of resident threads")
   struct PoolStateTests {
     private func text(_ action: PoolState<String, Int>.Action) -> String {
       switch action {

@@ -187,7 +187,7 @@ import Testing
     }
   }
 
-  @Test("a client that expects 100 is told to continue, and a connection that is not kept is closed")
+  @Test("a client that expects 100 receives it, and a connection that is not kept alive is closed")
   func continuation() async throws {
     let server = try HTTPTestServer { Response("\($0.body.count)") }
     let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"

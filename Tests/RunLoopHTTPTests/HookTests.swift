@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test("an unanswered challenge is the response, and one that is answered wrongly forever is an error")
+  @Test("a challenge without credentials is the response, and repeatedly wrong credentials are an error")
   func unanswered() async throws {
     let server = try Self.guarded("none")
     try await withClient { client in

@@ -260,7 +260,7 @@ import Testing
     }
   }
 
-  @Test("an interceptor may change, answer or end a request, without libcurl")
+  @Test("an interceptor can change a request, respond to it or end it, without libcurl")
   func interceptors() async throws {
     let seen = Box<[String]>([])
     try await withClient {

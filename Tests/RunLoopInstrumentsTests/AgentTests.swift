@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "whatever a peer sends, it gets an error or the end, and the next peer is answered",
+    "a peer that sends malformed requests gets an error or end of file, and the next peer is served",
     arguments: [
       "", "x", "{", "{}", "[]", "null", "{\"request\"", "{\"request\": 7}", "{\"request\": \"format\"}",
       "{\"request\": \"hold\", \"level\": 9}", "{\"request\": \"hold\"}", "\u{0}\u{1}", "{\"request\": \"\\ud800\"}",
@@ -69,7 +69,7 @@ import Testing
     withExtendedLifetime((half, noise)) {}
   }
 
-  @Test("two tools are answered at once, and one too many is told so")
+  @Test("two tools are served at once, and a third one receives an error")
   func manyPeers() throws {
     let victim = try victim("resident")
     let sockets = try (0..<Int(CRLA_CONNECTIONS)).map { _ in try AgentSocket(victim) }
@@ -127,7 +127,7 @@ import Testing
     #expect(socket.answer(permit).last?["error"] != nil)
   }
 
-  @Test("a forked child answers for itself, and its parent still answers")
+  @Test("a forked child responds for itself, and its parent still responds")
   func fork() throws {
     let victim = try Victim(["fork"], program: "kept-victim", level: "watch", waits: false)
     let child = try #require(Int32(try victim.line()))
@@ -145,7 +145,7 @@ import Testing
     #expect(session.status == 0, "\(session.complaints)")
   }
 
-  @Test("after exec, the new program answers at the same address")
+  @Test("after exec, the new program responds at the same address")
   func exec() throws {
     let victim = try victim("exec")
     let session = runloop("why-alive", "\(victim.number)", "--json")

@@ -5,7 +5,7 @@ import Foundation
 import RunLoopToolKit
 import Testing
 
-@Suite("Records that are damaged, or that somebody has made up", .ownThread) struct DamagedRecordTests {
+@Suite("Damaged and forged records", .ownThread) struct DamagedRecordTests {
   private func record() throws -> Data {
     let victim = try Victim(["last"])
     victim.kill()

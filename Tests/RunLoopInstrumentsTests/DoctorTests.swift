@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopToolKit
 
 @Suite("runloop doctor", .ownThread) struct DoctorTests {
-  @Test("each circle of threads that wait for each other is found once")
+  @Test("each cycle of threads that wait for each other is found once")
   func cycles() {
     let graph = WaitGraph([1: 2, 2: 3, 3: 1, 4: 1, 5: 6, 7: 7])
     #expect(graph.cycles == [[1, 2, 3], [7]])
@@ -61,7 +61,7 @@ import Testing
 
   #if DEBUG
     @Test(
-      "a debug build reports by itself where its main loop has hung for five seconds, and who blocks it")
+      "a debug build reports by itself where its main loop has hung for five seconds, and the thread that blocks it")
     func notice() throws {
       let victim = Process()
       let (output, complaints) = (Pipe(), Pipe())
@@ -129,7 +129,7 @@ import Testing
     #expect(title.contains("more each second"), "\(title)")
   }
 
-  @Test("a descriptor that nobody reads is named by the doctor")
+  @Test("the doctor reports a descriptor without a reader")
   func unread() throws {
     let found = try finding("unread", of: Victim(["unread"], program: "kept-victim", level: "off"))
     #expect((found["title"] as? String)?.contains("Troubles.unread()") == true, "\(found)")

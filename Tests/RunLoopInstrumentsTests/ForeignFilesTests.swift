@@ -8,7 +8,7 @@ import RunLoopInstruments
 import RunLoopToolKit
 import Testing
 
-@Suite("What belongs to another user", .ownThread) struct ForeignFilesTests {
+@Suite("Files and processes of another user", .ownThread) struct ForeignFilesTests {
   /// A directory with a program that replaces the symbolizer.
   private static func symbolizer(_ script: String) throws -> URL {
     let folder = URL(fileURLWithPath: "/tmp/runloop-symbolizer-\(UUID().uuidString)")
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test("an endless symbolizer answer is cut off")
+  @Test("an endless symbolizer reply is cut off")
   func endless() async {
     await #expect(processExitsWith: .success) {
       alarm(900)
@@ -214,7 +214,7 @@ import Testing
     }
   }
 
-  @Test("an agent that answers endlessly is cut off before memory is full")
+  @Test("an agent that replies endlessly is cut off before memory is full")
   func flood() async {
     await #expect(processExitsWith: .success) {
       alarm(600)

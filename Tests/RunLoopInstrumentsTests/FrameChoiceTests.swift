@@ -6,7 +6,7 @@ import RunLoopToolKit
 import Testing
 
 @Suite("The choice of a frame") struct FrameChoiceTests {
-  @Test("a closure of a main.swift stands in top-level code")
+  @Test("a closure in main.swift is attributed to top-level code")
   func topLevel() {
     let frame = { (symbol: String) in CodeFrame(symbol: symbol, file: "main.swift", line: 3) }
     #expect(FrameChoice.site([frame("$s4mainyycfU_")])?.function == "closure #1 in top-level code")

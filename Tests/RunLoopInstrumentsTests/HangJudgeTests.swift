@@ -124,7 +124,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.isEmpty)
   }
 
-  @Test("a nested run that sleeps resets the call-out around it, whose time starts anew afterwards")
+  @Test("a nested run that sleeps resets the time of the call-out around it, which starts again afterwards")
   func nested() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -162,7 +162,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log == ["290 sample 0"])
   }
 
-  @Test("if the whole process was stopped for longer than a hang, the call-out starts anew")
+  @Test("if the whole process was stopped for longer than a hang, the call-out's time starts again")
   func stopped() {
     var court = Court()
     court.look(at: 0, open(1, began: 0))
@@ -197,7 +197,7 @@ private let between = HangJudge.Look(slot: 0)
     #expect(court.log.filter { $0.contains("hang") } == ["400 hang 0 since 0", "1000 hang 0 over"])
   }
 
-  @Test("each loop is judged separately, and a loop that is gone has no hang any more")
+  @Test("hangs are detected separately for each loop, and end with the loop")
   func several() {
     var court = Court()
     for time in stride(from: Int64(0), through: 400, by: 50) {

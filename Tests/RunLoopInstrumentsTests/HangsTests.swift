@@ -172,7 +172,7 @@ import Testing
     #expect(try hangs(session).isEmpty, "\(session.output)")
   }
 
-  @Test("a hang that began before the tool looked is found, with a stack that tells what was called")
+  @Test("a hang that began before the tool looked is found, with a stack that shows the function called")
   func late() throws {
     let victim = try Victim(["late", "600"], program: "hang-victim", level: "off")
     // On a busy machine a single look may take long.

@@ -113,7 +113,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
   throw VictimError(text: "\(arguments) never held the level of the process")
 }
 
-@Suite("What a tool holds of a process's level", .ownThread) struct LevelHoldTests {
+@Suite("A tool's hold on a process's level", .ownThread) struct LevelHoldTests {
   @Test(
     "a signal that ends the tool restores the process's level",
     arguments: ["ps", "hangs", "trace"], [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT])

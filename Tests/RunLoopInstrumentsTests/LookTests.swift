@@ -20,7 +20,7 @@ private final class OneFace: LoopFaces {
   func nanoseconds(_ ticks: UInt64) -> Int64 { 0 }
 }
 
-@Suite("What a look could not see", .ownThread) struct LookTests {
+@Suite("Limits of a look", .ownThread) struct LookTests {
   private func lines(
     _ ending: LookSummary.Ending, found: Int = 0, unseen: Int = 0, loops: Int = 1
   ) -> [String] {
@@ -72,7 +72,7 @@ private final class OneFace: LoopFaces {
     #expect(loops?.count == 300)
   }
 
-  @Test("a descriptor that nobody reads is named while its loop does not sleep")
+  @Test("a descriptor without a reader is reported while its loop does not sleep")
   func unread() {
     let faces = OneFace()
     (faces.shown.thread, faces.shown.loop, faces.shown.depth) = (getpid(), 7, 1)

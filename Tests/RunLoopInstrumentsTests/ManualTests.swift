@@ -56,7 +56,7 @@ import Testing
     #expect(runloop("manual", "--bash", "--zsh").status == CommandStatus.usageError.rawValue)
   }
 
-  @Test("with --exit-code the status tells whether a loop hung, and whether everything was seen")
+  @Test("with --exit-code, the status shows whether a loop hung and whether the record is complete")
   func exitCode() throws {
     let idle = try Victim(["idle"], level: "off")
     #expect(runloop("hangs", "\(idle.number)", "--for", "0.2", "--exit-code").status == 0)

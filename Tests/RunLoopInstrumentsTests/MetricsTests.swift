@@ -160,7 +160,7 @@ import class RunLoopThreads.Thread
     }
   }
 
-  @Test("in shared metrics loops of the same name are told apart by thread, in a loop's own they are not")
+  @Test("shared metrics distinguish loops of the same name by thread, and a loop's own metrics do not")
   func twins() async throws {
     await #expect(processExitsWith: .success) {
       let workers = try (0..<2).map { _ in try ResidentThread(name: "twin") }

@@ -94,7 +94,7 @@ private final class PrivilegedProgram {
     }
   }
 
-  @Test("a process that is not dumpable shares no memory, and does not answer")
+  @Test("a process that is not dumpable shares no memory and does not respond")
   func notDumpable() async {
     await #expect(processExitsWith: .success) {
       let directory = try Victim.makeDirectory()
@@ -109,7 +109,7 @@ private final class PrivilegedProgram {
     }
   }
 
-  @Test("a process that becomes undumpable withdraws its memory when the level changes, and no longer answers")
+  @Test("a process that becomes undumpable withdraws its memory when the level changes, and no longer responds")
   func laterNotDumpable() async {
     await #expect(processExitsWith: .success) {
       let directory = try Victim.makeDirectory()

@@ -256,7 +256,7 @@ private struct Bytes: ReadableMemory {
     ]
   }
 
-  @Test("a function's beginning tells how its frame is laid out")
+  @Test("a function's prologue shows how its frame is laid out")
   func frames() {
     // paciasp; stp x29, x30, [sp, #-16]!; mov x29, sp
     #expect(layout([0xd503_233f, 0xa9bf_7bfd, 0x9100_03fd]) == [0, 1])

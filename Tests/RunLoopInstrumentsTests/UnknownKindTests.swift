@@ -5,8 +5,8 @@ import RunLoopInstruments
 import RunLoopToolKit
 import Testing
 
-@Suite("What is not known of a hang") struct UnknownKindTests {
-  @Test("a call-out that began before anybody looked, and whose stack cannot be read, has no kind")
+@Suite("Hangs of unknown kind") struct UnknownKindTests {
+  @Test("a call-out that began before the first look, and whose stack cannot be read, has no kind")
   func kind() throws {
     let text = """
       {"loop": 1, "thread": 2, "threadName": "importer", "depth": 1, "begin": 0, "processor": "blocked", "stack": [],

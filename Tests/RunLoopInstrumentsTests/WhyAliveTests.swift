@@ -63,7 +63,7 @@ import Testing
     #expect(place(timer["code"])?.function.contains("Importer.addTimer(_:)") == true)
   }
 
-  @Test("a process started without preparation answers, and equal reasons are counted, with their growth")
+  @Test("a process started without preparation responds, and equal reasons are counted, with their growth")
   func groups() throws {
     let victim = try Victim(["growth"], program: "kept-victim", level: nil, hasDirectory: false)
     let session = runloop("why-alive", "\(victim.number)", "--for", "0.5", "--json")
@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test(
-    "a process that disabled instruments or misspelt its level does not answer", arguments: ["off", "of"])
+    "a process that disabled instruments or misspelt its level does not respond", arguments: ["off", "of"])
   func unwilling(level: String) throws {
     let victim = try Victim(["growth"], program: "kept-victim", level: level, hasDirectory: false)
     #expect(runloop("why-alive", "\(victim.number)").complaints.first?.contains("no agent") == true)

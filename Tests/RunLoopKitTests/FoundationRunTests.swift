@@ -85,7 +85,7 @@ struct FoundationRunTests {
   }
 
   @Test(
-    "dates that do not come are without end", .rule(.r13, .r121, .r122),
+    "a date that is never reached means no timeout", .rule(.r13, .r121, .r122),
     arguments: [63_113_904_000, Double.infinity, .nan])
   func endless(seconds: Double) {
     let log = onVirtualTime { time, loop in

@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Notification queues: threads", .timeLimit(.minutes(20)))
 struct NotificationQueueThreadTests {
-  @Test("every thread has one default notification queue, whoever created the thread")
+  @Test("every thread has one default notification queue, regardless of the code that created the thread")
   func defaultQueues() {
     let here = onNewThread { (NotificationQueue.default, NotificationQueue.default) }
     #expect(here.0 === here.1)

@@ -67,7 +67,7 @@ struct PortSpellingTests {
   }
 
   // L20: In Foundation, the receiver sees its own address in place of the sender's.
-  @Test("a receiver answers to the port named by the sender")
+  @Test("a receiver replies to the port named by the sender")
   func answer() {
     let log = onVirtualTime { _, loop in
       let log = Log()

@@ -128,7 +128,7 @@ private func canSetUp(_ setting: String) -> Bool {
   (try? runProgram("refused-calls", setting.split(separator: " ").map(String.init)).status) != 77
 }
 
-@Suite("On a system that refuses something", .timeLimit(.minutes(20)), .enabled(if: canSetUp("membarrier=38")))
+@Suite("On a system that denies a call", .timeLimit(.minutes(20)), .enabled(if: canSetUp("membarrier=38")))
 struct RefusedCallTests {
   fileprivate static let isFull = ProcessInfo.processInfo.environment["RUNLOOP_REFUSED_CALLS"] == "all"
 

@@ -11,7 +11,7 @@ enum TimerEnd: CaseIterable {
   case fired, invalidated, invalidatedInside, firedByHand, neverAdded
 }
 
-@Suite("What a timer keeps alive", .timeLimit(.minutes(20)))
+@Suite("Objects that a timer keeps alive", .timeLimit(.minutes(20)))
 struct TimerReleaseTests {
   // L4: Foundation on Linux never releases timers or what their blocks capture.
   @Test(
@@ -42,7 +42,7 @@ struct TimerReleaseTests {
   }
 
   // L4: Foundation on Linux never releases timers or what their blocks capture.
-  @Test("an ended timer that nobody retains is released", .rule(.m18), arguments: [false, true])
+  @Test("an ended timer without other references is released", .rule(.m18), arguments: [false, true])
   func timer(repeats: Bool) {
     let (before, after) = onVirtualTime { _, loop in
       let timer = {

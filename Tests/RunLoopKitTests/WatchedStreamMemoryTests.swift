@@ -71,7 +71,7 @@ struct WatchedStreamMemoryTests {
     #expect(log.text == "opened opened space @10 2 bytes @20 a bytes space @30 @40 b end finished")
   }
 
-  @Test("a report without a change calls nobody, and handles no source")
+  @Test("a report without a change calls no delegate and handles no source")
   func emptyReport() {
     let log = Log()
     onVirtualTime { time, loop in

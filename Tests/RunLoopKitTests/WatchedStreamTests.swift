@@ -180,7 +180,7 @@ struct WatchedStreamTests {
     #expect(log == "opened bytes A timedOut bytes A timedOut")
   }
 
-  @Test("without a delegate nothing is waited for, and a new delegate is told what is ready")
+  @Test("without a delegate no event is waited for, and a new delegate is notified of pending events")
   func delegates() throws {
     let log = try log { log, time, loop in
       let pipe = try RawPipe(.socket)

@@ -82,7 +82,7 @@ struct SocketConnectionTests {
     #expect(log == "closed(connect:\(ECONNREFUSED)) finished false false \(SocketError.invalid) true")
   }
 
-  @Test("a Unix address without a listener is refused immediately")
+  @Test("connecting to a Unix address without a listener fails immediately")
   func refusedUnix() throws {
     let path = socketPath()
     let address = try SocketAddress(path: path)

@@ -77,7 +77,7 @@ struct SocketStreamTests {
     #expect(events.filter { $0.hasPrefix("out:") } == ["out:open", "out:room"])
   }
 
-  @Test("each stream of a refused pair reports the error once")
+  @Test("if the connection fails, each stream of the pair reports the error once")
   func rejected() throws {
     let (address, descriptor) = try refusingAddress("127.0.0.1:0")
     defer { close(descriptor) }

@@ -117,7 +117,7 @@ struct StormTests {
     }
   }
 
-  @Test("no leak: connections by name that are made, refused, cancelled or too late")
+  @Test("no leak: connections by name that are made, rejected, cancelled or too late")
   func names() async {
     await #expect(processExitsWith: .success) {
       _ = RunLoop.main

@@ -5,7 +5,7 @@ import RunLoopTesting
 import RunLoopThreads
 import Testing
 
-@Suite("Tests that cannot go on fail, and say why")
+@Suite("Tests that cannot continue fail and report the reason")
 struct FailureTests {
   @Test("a run that would never end fails")
   func sleepsIndefinitely() throws {
@@ -25,7 +25,7 @@ struct FailureTests {
           ]))
   }
 
-  @Test("after a failure the time stands still, and every further call throws the same error")
+  @Test("after a failure, the time is stopped, and every further call throws the same error")
   func staysFailed() throws {
     let errors = Box<[VirtualTimeError]>([])
     #expect(throws: VirtualTimeError.self) {

@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopTesting
 import Testing
 
-@Suite("What is to come: the script, idleness, single passes")
+@Suite("The script of future events, idleness, single passes")
 struct ScriptTests {
   @Test(
     "scripted actions happen at their times in the given order, before timers of the same time")

@@ -131,7 +131,7 @@ struct TaskTests {
   }
 
   @Test(
-    "a timeout against real work: the time stands still while the body waits for the work",
+    "a timeout against real work: the time is stopped while the body waits for the work",
     .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func standsStill() async throws {
     try await VirtualTime.onResidentThread { time in

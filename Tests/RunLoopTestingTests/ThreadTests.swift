@@ -51,7 +51,7 @@ struct ThreadTests {
     }
   }
 
-  @Test("the time stands still while the test waits for work on a thread")
+  @Test("the time is stopped while the test waits for work on a thread")
   func waits() throws {
     try VirtualTime.onThisThread { time in
       let worker = try ResidentThread(name: "worker", on: time)

@@ -55,7 +55,7 @@ struct PerformAndWaitTests {
     #expect(log.text == "ran")
   }
 
-  @Test("the waiter is told if the thread ended before the work ran")
+  @Test("the waiter is notified if the thread ended before the work ran")
   func dropped() throws {
     let thread = Thread {
       // Does not run its loop.
@@ -67,7 +67,7 @@ struct PerformAndWaitTests {
     try thread.join()
   }
 
-  @Test("the waiter is told about a timeout, and the work no longer runs")
+  @Test("the waiter is notified of a timeout, and the work no longer runs")
   func timeout() throws {
     let log = Log()
     let hold = Hold()

@@ -12,7 +12,7 @@ import Testing
     let seen = Atomic<Int>(0)
   }
 
-  @Test("a call-out sees what was stored before the last signal, whichever signals it answers")
+  @Test("a call-out sees the values stored before the last signal, however many signals it handles")
   func order() throws {
     let thread = try ResidentThread(name: "signalled")
     let loop = thread.runLoop

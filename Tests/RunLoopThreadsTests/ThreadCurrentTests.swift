@@ -44,7 +44,7 @@ struct ThreadCurrentTests {
     #expect(same == true)
   }
 
-  @Test("a foreign thread that gives up its loop gets a new one, which belongs to its object")
+  @Test("a foreign thread that abandons its loop gets a new one, which belongs to its object")
   func givenUp() {
     onNewThread {
       let thread = Thread.current

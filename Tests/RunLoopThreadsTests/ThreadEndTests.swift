@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("What the end of a thread brings with it", .timeLimit(.minutes(20)))
+@Suite("Effects of a thread's end", .timeLimit(.minutes(20)))
 struct ThreadEndTests {
   @Test("awaiting a thread's end resumes after its cancel call-outs and releases, like a join", .rule(.r115))
   func finished() async throws {

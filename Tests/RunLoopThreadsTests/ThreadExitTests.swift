@@ -91,7 +91,7 @@ struct ThreadExitTests {
     #expect([first, second, third, fourth, fifth].map(\.state) == [.ran, .dropped, .dropped, .dropped, .dropped])
   }
 
-  @Test("a resident thread that leaves by exit in a call-out leaves its loop to nobody else", arguments: 0..<4)
+  @Test("the loop of a resident thread that calls exit in a call-out is released", arguments: 0..<4)
   func exitOfResidentThread(kind: Int) throws {
     let loop: WeakBox<RunLoop>
     do {
@@ -280,7 +280,7 @@ struct ThreadJoinTests {
     #expect(throws: ThreadError.self) { try thread.join(timeout: .seconds(1)) }
   }
 
-  @Test("a join gives up after its timeout", arguments: [Duration.seconds(-1), .zero, .milliseconds(1)])
+  @Test("a join ends after its timeout", arguments: [Duration.seconds(-1), .zero, .milliseconds(1)])
   func timeout(_ timeout: Duration) throws {
     let hold = Hold()
     let thread = Thread.started { hold.occupy() }

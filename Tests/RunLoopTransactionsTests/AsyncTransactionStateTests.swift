@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopTransactions
 
-@Suite("What becomes of an asynchronous transaction, as a value", .timeLimit(.minutes(20)))
+@Suite("The outcome of an asynchronous transaction, as a value", .timeLimit(.minutes(20)))
 struct AsyncTransactionStateTests {
   private enum Event: CaseIterable {
     case commit, commitEmpty, finishPiece, cancel, cancelDelivered, drop, fail, complete

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("Who waits for a commit is called once", .timeLimit(.minutes(20)))
+@Suite("Waiters for a commit are called once", .timeLimit(.minutes(20)))
 struct CommitEndTests {
   @Test("with nothing marked, a closure waits for the next commit of the pipeline")
   func waits() {

@@ -66,7 +66,8 @@ struct RunLoopQueueTests {
   }
 
   @Test(
-    "a budget of zero or less is a batch, and one without end is all", arguments: [(0, "1 BT 2!"), (-1, "1 BT 2!")])
+    "a budget of zero or less is one batch, and an infinite one is everything",
+    arguments: [(0, "1 BT 2!"), (-1, "1 BT 2!")])
   func oddBudgets(seconds: Int, expected: String) {
     let log = record(budget: .seconds(seconds)) { loop, queue, log in
       for number in 1...2 { queue.enqueue(number) }

@@ -13,7 +13,7 @@ struct WorkQueueTests {
     return taken.joined(separator: " ")
   }
 
-  @Test("the highest priority comes first, and equal ones in the order of arrival, piece by piece")
+  @Test("work is taken by priority and then in the order of arrival, one part at a time")
   func order() {
     var queue = WorkQueue<String>()
     queue.append("a", priority: 0, pieces: 2)
@@ -25,7 +25,7 @@ struct WorkQueueTests {
     #expect(drain(&queue) == "b0 e0 e1 a0 a1 c0 d0" && queue.count == 0)
   }
 
-  @Test("an item without pieces does not wait, and items added meanwhile take their places")
+  @Test("an item without work does not wait, and items added meanwhile take their places")
   func meanwhile() {
     var queue = WorkQueue<String>()
     queue.append("none", priority: 9, pieces: 0)

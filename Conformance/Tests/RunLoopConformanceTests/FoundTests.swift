@@ -43,7 +43,7 @@ struct FoundTests {
     expectLogs(of: program, "1m0 T0 0- =timedOut @5 1m0 T0 T1 0- =timedOut")
   }
 
-  @Test("of several timers that are being called, the first in turn gives the next date", .rule(.r32))
+  @Test("if several timers are being called, the next date is that of the first one in order", .rule(.r32))
   func nextDateOfSeveralBeingCalled() {
     let nested = Body([[.run(.mode(0), .poll, returnAfterSource: false), .ask(.nextDate(.mode(0)))]])
     let program = Program(

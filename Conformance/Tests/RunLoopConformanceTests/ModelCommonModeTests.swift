@@ -7,7 +7,7 @@ import Testing
 @Suite("The model: common modes") struct ModelCommonModeTests {
   private func contains(_ item: Item, _ modes: ModeName...) -> [Action] { modes.map { .ask(.contains(item, $0)) } }
 
-  @Test("a common item is in every common mode, also in one that becomes so later, but not anew", .rule(.r101, .r102))
+  @Test("a common item enters every common mode once, including modes that become common later", .rule(.r101, .r102))
   func everyCommonMode() {
     let source = Item.source(0)
     expectRule(
@@ -42,7 +42,7 @@ import Testing
       gives: "contains(S0,common)=no contains(S0,m0)=no contains(S0,m1)=yes contains(S1,m0)=yes")
   }
 
-  @Test("an item that ends is not common any more", .rule(.r96, .r105))
+  @Test("an item that has ended is no longer common", .rule(.r96, .r105))
   func ended() {
     expectRule(
       Program(

@@ -45,7 +45,7 @@ import Testing
     #expect(set.firstReady(wakeUpIsReadable: true) == .timer)
   }
 
-  @Test("a timer that is armed anew or disarmed has not expired; one armed for a tick that has come expires at once")
+  @Test("a timer that is rearmed or disarmed has not expired; one armed for a tick in the past expires at once")
   func arming() {
     var set = DescriptorSet()
     set.setTimer(to: 1, now: 1)

@@ -107,7 +107,7 @@ import Testing
       ours: "E BT BS BW BW.1 asleep-for-ever AW X =stopped")
   }
 
-  @Test("a stop that was answered makes a pass of the next run, or none", .rule(.m20, .r37))
+  @Test("a handled stop costs the next run one pass, or none", .rule(.m20, .r37))
   func ghostStop() {
     let program = Program(
       sources: [SourcePlan()], observers: [.watcher, .at(Stages.entry, repeats: false, .once(.stop))],

@@ -64,7 +64,7 @@ import Testing
       gives: "E BT BS BW AW X =stopped")
   }
 
-  @Test("a stop is answered once", .rule(.r41))
+  @Test("a stop takes effect once", .rule(.r41))
   func once() {
     let program = Program(
       sources: [SourcePlan(body: Body([[.stop, .stop]]))], observers: [.watcher],
@@ -89,7 +89,7 @@ import Testing
     expectRule(program, gives: "E BT BS S0 S1 =timedOut X =stopped")
   }
 
-  @Test("the stop of the run is answered before that of the mode, which waits", .rule(.r6, .r42))
+  @Test("a stop of the run takes effect before a stop of the mode, which remains pending", .rule(.r6, .r42))
   func bothStops() {
     let program = Program(
       sources: [SourcePlan(body: .once(.stop, .stopMode(0)))], observers: [.watcher],

@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(
-    "a due timer that an earlier one moves, removes or ends does not fire; a date that has come meanwhile does",
+    "a due timer that an earlier one moves, removes or ends does not fire; one that becomes due meanwhile does",
     .rule(.r94))
   func changedMeanwhile() {
     let change = Body.once(

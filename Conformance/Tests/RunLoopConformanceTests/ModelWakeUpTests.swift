@@ -29,7 +29,7 @@ import Testing
     expectRule(program, gives: "E BT BS BW AW T0 X =finished")
   }
 
-  @Test("a wake-up after the wait is answered by the pass that follows anyway", .rule(.r47))
+  @Test("a wake-up after the wait is handled by the next pass, which is made in any case", .rule(.r47))
   func afterWait() {
     expectRule(
       program(

@@ -30,7 +30,7 @@ struct VirtualClockTests {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  @Test("all clocks of the time of day stand still until they are advanced together")
+  @Test("all wall clocks are stopped until they are advanced together")
   func together() {
     let differences = onClock { clock in
       let before = [Self.read(CLOCK_REALTIME), Self.read(CLOCK_MONOTONIC), CFAbsoluteTimeGetCurrent()]

@@ -61,7 +61,7 @@ struct ControlTests {
     }
   }
 
-  @Test("views and recognisers can refuse to begin a gesture or to receive a touch")
+  @Test("views and recognisers can prevent a gesture from beginning or reject a touch")
   func vetoes() throws {
     final class Guarded: View {
       override func gestureRecognizerShouldBegin(_ recognizer: GestureRecognizer) -> Bool {

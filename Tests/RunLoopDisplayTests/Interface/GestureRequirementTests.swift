@@ -58,7 +58,7 @@ struct GestureRequirementTests {
     }
   }
 
-  @Test("an action that causes its own call gets a fixed number of calls per turn, is reported, and the loop goes on")
+  @Test("an action that causes its own call is reported after a fixed number of calls per turn, and the loop continues")
   func endlessAction() throws {
     try perform { stage, view in
       let time = stage.time

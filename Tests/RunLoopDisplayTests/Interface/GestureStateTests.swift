@@ -46,7 +46,7 @@ struct GestureStateTests {
       ])
   }
 
-  @Test("a held-back gesture reports its current state when released, and its end if that has come")
+  @Test("a held-back gesture reports its current state when released, and its end if it has already ended")
   func release() {
     var machine = GestureState()
     #expect(machine.release() == .nothing)

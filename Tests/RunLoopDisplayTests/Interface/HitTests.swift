@@ -99,7 +99,7 @@ struct HitTests {
     #expect(press(.shift) == "e")
   }
 
-  @Test("a responder that refuses to give up the focus keeps it, unless it leaves the window")
+  @Test("a responder that rejects losing the focus keeps it, unless it leaves the window")
   func keeping() {
     final class Keeper: Button {
       override var canResignFirstResponder: Bool { false }

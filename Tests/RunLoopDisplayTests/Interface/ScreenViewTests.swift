@@ -24,7 +24,7 @@ struct ScreenViewTests {
     return shown
   }
 
-  @Test("a stack gives its views what they need, and the rest to flexible ones")
+  @Test("a stack assigns its views the size they need, and the rest to flexible ones")
   func stack() throws {
     let stack = StackView(.vertical)
     stack.addArrangedSubview(Label("first"))
@@ -140,7 +140,7 @@ struct ScreenViewTests {
     }
   }
 
-  @Test("a grid gives columns and rows the size their views need, and the rest to flexible ones")
+  @Test("a grid assigns columns and rows the size their views need, and the rest to flexible ones")
   func grid() throws {
     let grid = GridView(columnSpacing: 1)
     grid.flexibleColumns = [1]

@@ -71,7 +71,7 @@ struct NodeUpdateTests {
     }
   }
 
-  @Test("a node update wakes a sleeping loop, and an invisible node wakes nobody")
+  @Test("an update of a visible node wakes a sleeping loop, and an update of an invisible one does not")
   func wakes() throws {
     try NodeStage.perform { stage in
       let (time, loop, log) = (stage.time, stage.application.loop, stage.log)

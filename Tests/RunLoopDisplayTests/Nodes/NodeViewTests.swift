@@ -66,7 +66,7 @@ struct NodeViewTests {
     }
   }
 
-  @Test("views that somebody added to a node's view stay above those of its subnodes")
+  @Test("views added directly to a node's view stay above those of its subnodes")
   func ownSubviews() throws {
     try NodeStage.perform { stage in
       let node = stage.node(width: 12)

@@ -11,7 +11,7 @@ import TestSupport
 
 @Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(20)))
 struct HostedEndTests {
-  @Test("a loop serves Core Foundation's from the call on, once, and until told to stop", .rule(.m32))
+  @Test("a loop serves Core Foundation's from the call on, once, and until serving is stopped", .rule(.m32))
   func beginsAndEnds() {
     let log = onNewThread {
       let loop = RunLoop.current

@@ -8,7 +8,7 @@ import TestRules
 import Testing
 import TestSupport
 
-@Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(20)))
+@Suite("Our results after Core Foundation's loop has handled an item", .timeLimit(.minutes(20)))
 struct HostedResultTests {
   @Test("a Core Foundation source of version 0 counts as a handled source", .rule(.r6, .r8, .m32))
   func source0() {

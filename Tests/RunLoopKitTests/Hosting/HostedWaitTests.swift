@@ -115,7 +115,7 @@ struct HostedWaitTests {
   }
 
   @Test(
-    "a waiting loop watches its first descriptor, and removing the last one elsewhere wakes nobody",
+    "a waiting loop watches its first descriptor, and removing the last one on another thread does not wake the loop",
     .rule(.m3, .m32))
   func descriptorWhileAsleep() throws {
     let pipe = try RawPipe()

@@ -23,7 +23,7 @@ struct MainLoopProcessTests {
   }
 
   @Test(
-    "a forked child has its own main loop, which serves and wakes nobody of its parent's", .rule(.m17, .m32)
+    "a forked child has its own main loop, which neither serves nor wakes its parent's loops", .rule(.m17, .m32)
   )
   func fork() throws {
     #expect(try lines("forked") == ["served true", "parent stopped: E BT BS BW AW exited(0) X"])
