@@ -30,7 +30,7 @@ public import RunLoopCore
 ///
 /// It stays attached until ``detach()`` or until the thread ends. A forked child has none.
 public final class GLibHost: @unchecked Sendable {
-  // Sendable: the variables belong to the loop's thread.
+  // Sendable: the variables are used only on the loop's thread.
 
   /// The priority of the loop's turns in GLib's terms: a smaller value runs earlier; the default is 0.
   public let priority: Int32
@@ -157,7 +157,7 @@ public final class GLibHost: @unchecked Sendable {
 
 /// Attaches a host to its loop.
 private final class HostPlace: LoopAttachment, @unchecked Sendable {
-  // Sendable: the variable belongs to the loop's thread.
+  // Sendable: the variable is used only on the loop's thread.
   var host: GLibHost?
 
   func loopDidEnd() { host?.leave() }

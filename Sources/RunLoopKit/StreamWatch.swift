@@ -5,7 +5,8 @@ import RunLoopCore
 
 /// A stream that is scheduled in modes of a loop, with a source to notify its delegate and an observer to check it.
 final class StreamWatch: @unchecked Sendable {
-  // Sendable: only the loop's thread uses the stream and its events, the places have a lock, and the rest is constant.
+  // Sendable: only the loop's thread uses the stream, the events and the length. The places have a lock. The
+  // references do not change after initialization, and reading the weak one is atomic.
 
   private weak var stream: Stream?
   private let places = StreamPlaces()

@@ -20,7 +20,7 @@ public import RunLoopCore
 /// Before libuv's loop or the thread ends, call ``detach()`` and let the loop make one more turn, which closes the
 /// handle. A forked child has no host.
 public final class LibuvHost: @unchecked Sendable {
-  // Sendable: the variables belong to the loop's thread.
+  // Sendable: the variables are used only on the loop's thread.
 
   private let loop: RunLoop
   private let guest: RunLoop.Guest
@@ -132,7 +132,7 @@ public final class LibuvHost: @unchecked Sendable {
 
 /// Attaches a host to its loop.
 private final class HostPlace: LoopAttachment, @unchecked Sendable {
-  // Sendable: the variable belongs to the loop's thread.
+  // Sendable: the variable is used only on the loop's thread.
   var host: LibuvHost?
 
   /// Does nothing, because libuv's loop may already have been freed.

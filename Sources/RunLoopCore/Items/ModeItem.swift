@@ -46,15 +46,15 @@ extension ModeItem {
 
 /// The membership in one mode of one loop of an item that can be in several loops.
 final class Membership<Item: AnyObject>: @unchecked Sendable {
+  // Sendable: the loop's table lock guards the variables.
   let item: Item
   let loop: RunLoop
   let mode: ModeState
-  /// Whether the item is in the mode's list of ready items, and its neighbours there, guarded by the loop's table
-  /// lock.
+  /// Whether the item is in the mode's list of ready items, and its neighbours there.
   @exclusivity(unchecked) var isQueued = false
   @exclusivity(unchecked) fileprivate var next: Unmanaged<Membership<Item>>?
   @exclusivity(unchecked) fileprivate var previous: Unmanaged<Membership<Item>>?
-  /// Whether the item is still in the mode, guarded by the loop's table lock.
+  /// Whether the item is still in the mode.
   @exclusivity(unchecked) var isActive = true
 
   init(_ item: Item, loop: RunLoop, mode: ModeState) {

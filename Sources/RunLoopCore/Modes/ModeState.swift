@@ -6,6 +6,8 @@ import Synchronization
 ///
 /// A mode lives as long as its loop.
 final class ModeState: @unchecked Sendable {
+  // Sendable: the comment above each group of variables states what guards it.
+
   let name: RunLoop.Mode
 
   // Guarded by the loop's table lock.

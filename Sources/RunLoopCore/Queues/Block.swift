@@ -16,13 +16,12 @@ enum AddressedBlock {
 
 /// A block in the queues of several modes, run by the first one that takes it.
 final class SharedBlock: @unchecked Sendable {
+  // Sendable: the inbox's lock guards the block until the loop drains it; afterwards only the loop's thread uses it.
+
   let modes: [ModeState]
   /// Whether every mode that is common when the block could run may run it.
   let isForCommonModes: Bool
   /// The block, until it is taken.
-  ///
-  /// Guarded by ownership: the poster hands it over through the inbox's lock, and afterwards only the loop's thread
-  /// uses it.
   private(set) var block: Block?
 
   init(_ block: Block, modes: [ModeState], isForCommonModes: Bool) {

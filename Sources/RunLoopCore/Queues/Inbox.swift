@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// Posting appends under a lock that is held for a few instructions. The loop swaps all arrivals for empty buffers.
 final class Inbox: @unchecked Sendable {
+  // Sendable: the lock guards the variables.
   private let lock = Lock()
-  // Guarded by the lock.
   @exclusivity(unchecked) private var arrivals = Arrivals()
   @exclusivity(unchecked) private var isClosed = false
   /// A hint for the loop's thread, which may be stale.

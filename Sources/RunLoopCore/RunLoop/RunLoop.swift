@@ -69,7 +69,7 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
   /// Relaxed ordering suffices because the flag is checked again under the lock that guards the call site.
   let hasNotedHandOff = Atomic<Bool>(false)
 
-  // Used only on the loop's thread.
+  // Used only on the loop's thread, except for `mainService`.
 
   @exclusivity(unchecked) var innermost = Run()
   /// Whether a call-out does more than make the call, and whether that is only what ``Tracing/watch`` requires, as of

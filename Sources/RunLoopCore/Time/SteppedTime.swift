@@ -17,7 +17,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
     var action: @Sendable () -> Void
   }
 
-  // Sendable: the lock guards these.
+  // Sendable: the lock guards the variables.
   private let lock = Lock()
   private var time = Tick(nanoseconds: 0)
   private var events: [Event] = []

@@ -37,7 +37,8 @@ package func startThread<Result: Sendable>(_ body: @escaping @Sendable () -> Res
 
 /// A thread with a result.
 package final class StartedThread<Result: Sendable>: @unchecked Sendable {
-  // Sendable: `value` is written before the thread ends and read after it was joined.
+  // Sendable: `thread` is written before the object is shared. `value` is written by the thread, and read after the
+  // thread was joined.
   private var value: Result?
   private var thread = pthread_t()
 

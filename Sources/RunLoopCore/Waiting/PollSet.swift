@@ -9,7 +9,9 @@ import Synchronization
 ///
 /// The set exists while its mode watches a descriptor or the loop's thread waits in it.
 final class PollSet: @unchecked Sendable {
-  // Sendable: the loop's table lock guards the watches; the batch of events is used only on the loop's thread.
+  // Sendable: the loop's table lock guards the variables that a change of the watches uses. Only the loop's thread
+  // replaces `epoll`, and reads it without the lock; other threads read it with the lock held or while the loop sleeps.
+  // The results of a wait are used only on the loop's thread.
 
   /// A descriptor that a wait found to be ready.
   struct Ready {

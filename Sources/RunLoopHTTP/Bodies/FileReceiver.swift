@@ -5,7 +5,7 @@ import Synchronization
 
 /// Writes the body of a successful response to a file.
 final class FileReceiver: Receiver, @unchecked Sendable {
-  // Sendable: used only by the loader's thread, except for the atomic flag.
+  // Sendable: the variables are used only on the loader's thread. The queue that stores the file owns it afterwards.
 
   let file: PartFile
   private let done: @Sendable (Result<HTTP.Response, HTTP.Error>) -> Void

@@ -12,7 +12,8 @@ import RunLoopCore
 /// time limit, because that creates a dispatch timer for each run, which costs more than the rest of the run and is
 /// late. Wake-ups do not use `CFRunLoopWakeUp`, which has no effect before the run has begun.
 final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
-  // Sendable: only the loop's thread changes the variables, and Core Foundation's functions are thread-safe.
+  // Sendable: the variables are used only on the loop's thread, and by the thread that releases the last reference.
+  // Other threads use only the constants.
 
   /// A mode of Core Foundation's loop, with our state for it.
   final class Mode {

@@ -10,7 +10,8 @@ import Synchronization
 /// Observers report the runs. The mark, a source that is never signalled, keeps the mode alive while our loop has
 /// items in it. `RunItems` contains the items that exist only during a run. A mode is never released.
 final class ServedMode: @unchecked Sendable {
-  // Sendable: the items of runs are used only on the main thread. The mark's variables have comments on their use.
+  // Sendable: `items` and `portSetSearch` are used only on the main thread. `lock` guards `isMarking` and
+  // `isMarkStale`, and the thread that has set `isMarking` owns the mark. `observing` guards `isObserved`.
 
   let name: RunLoopCore.RunLoop.Mode
   let coreFoundationName: CFRunLoopMode
@@ -21,14 +22,12 @@ final class ServedMode: @unchecked Sendable {
   private(set) lazy var items = RunItems(in: self)
 
   private let isMarked = Atomic<Bool>(false)
-  /// Changed by the thread that has set `isMarking`, which the lock guards.
   private var mark: CFRunLoopSource?
   private let lock = Lock()
   private var isMarking = false
   private var isMarkStale = false
   private var portSetSearch = PortSetSearch()
   private let observing = Lock()
-  /// Guarded by `observing`.
   private var isObserved = false
 
   init(_ name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop, for service: MainThreadService) {

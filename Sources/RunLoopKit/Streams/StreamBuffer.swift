@@ -35,7 +35,7 @@ struct StreamBytes {
 
 /// The buffer between two bound streams.
 final class StreamBuffer: StreamTransport, @unchecked Sendable {
-  // Sendable: like its superclass.
+  // Sendable: the condition's lock guards the variables, as in the superclass.
 
   private let capacity: Int
   private var bytes = StreamBytes()

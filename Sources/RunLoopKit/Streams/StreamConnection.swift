@@ -9,7 +9,7 @@ import RunLoopThreads
 
 /// The connection that two streams share.
 final class StreamConnection: StreamTransport, @unchecked Sendable {
-  // Sendable: like its superclass.
+  // Sendable: the condition's lock guards the variables, as in the superclass.
 
   private enum State {
     case idle

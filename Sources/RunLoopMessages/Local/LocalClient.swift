@@ -11,7 +11,8 @@ import RunLoopSystemEvents
 /// wake-ups, and it is armed again after it was served. A connection with unfinished messages at the limit causes no
 /// wake-ups.
 final class LocalClient: @unchecked Sendable {
-  // Sendable: the lock guards `state`, and the role of the serving thread guards `reader`.
+  // Sendable: the lock guards `state`. The role of the serving thread, which the lock passes on, guards `reader` and
+  // the variables after it.
   let key: UInt64
   let socket: MessagePort.Descriptor
   let credentials: MessagePort.Credentials
@@ -27,8 +28,6 @@ final class LocalClient: @unchecked Sendable {
   // Exclusivity is not checked: the lock guards it, and no code called with the lock held accesses it again.
   @exclusivity(unchecked) var state = LocalClientState()
   let reader = MessageReader()
-
-  // Used only by the serving thread.
 
   /// Whether the sender sends one request at a time: when last checked after a request, it had sent nothing more.
   @exclusivity(unchecked) var asksOneByOne = false

@@ -22,8 +22,8 @@ extension MessagePort {
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
   public final class Remote: @unchecked Sendable {
-    // Sendable: the lock guards `state` and the watch flags; the role of the reading thread guards `reader` and the
-    // variables after it.
+    // Sendable: the lock guards `state` and the watch flags. The role of the reading thread, which the lock passes on,
+    // guards `reader`, `socketTimeout`, `looker`, `lookingThread` and `lastAnswer`.
 
     /// The name of the port that this one is connected to.
     public let name: String

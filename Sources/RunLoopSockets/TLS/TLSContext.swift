@@ -9,7 +9,7 @@ import RunLoopCore
 /// Creating a context reads its files. Set it as ``Socket/Options/tls`` for any number of connections of any number of
 /// sockets. Can be used from any thread. OpenSSL 3 is loaded when the first context is created.
 public final class TLSContext: @unchecked Sendable {
-  // Sendable: only the session tickets change after initialization, guarded by a lock; OpenSSL has its own.
+  // Sendable: only the session tickets, which have a lock, change after initialization. OpenSSL locks its context.
 
   package let isServer: Bool
   /// The time limit for a handshake, or `nil` for none.

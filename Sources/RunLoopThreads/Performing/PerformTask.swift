@@ -4,7 +4,8 @@ import RunLoopCore
 
 /// A unit of work posted to a thread, which runs, is cancelled, or is dropped because the thread ended first.
 final class PerformTask: Awaited, @unchecked Sendable {
-  // Sendable: the body belongs to the thread that moved the state out of `pending`.
+  // Sendable: only the thread that has moved the state out of `pending` uses the body. The comments of the other
+  // variables state what guards them.
 
   enum State: UInt32 {
     case pending
@@ -148,7 +149,7 @@ public struct PerformToken: Sendable {
 
   /// A weak reference to the timer of delayed work; the loop owns the timer, so the work ends with the loop.
   private final class WeakTimer: @unchecked Sendable {
-    // Sendable: written once.
+    // Sendable: the weak reference is never written after initialization, and reading it is atomic.
     private(set) weak var timer: Timer?
 
     init(_ timer: Timer) {

@@ -4,7 +4,7 @@ import RunLoopCore
 
 /// A port that keeps the loop of a resident thread running; it never receives a message.
 final class ResidentKeepAlive: Port, @unchecked Sendable, CarriedItem {
-  // Sendable: the place is written once.
+  // Sendable: the place is constant, and the superclass guards its own variables.
 
   /// Where the resident thread was created; the port itself is added later, on the thread.
   let keepAlivePlace = AddedPlace.takeIfWatched()

@@ -62,7 +62,8 @@ extension ResidentThread {
   ///
   /// It does not retain the thread's handle, because a cancelled sleep would then keep the thread alive.
   private final class Sleep: ClockedSleep, @unchecked Sendable {
-    // Sendable: immutable once shared, except for the weak reference, which the runtime synchronizes.
+    // Sendable: the variables are written before the timer is added to a loop. The runtime synchronizes the reads of
+    // the weak reference.
     private let job: UnownedJob
     /// The end of the sleep in real time.
     private let deadline: Tick

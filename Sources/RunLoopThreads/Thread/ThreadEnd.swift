@@ -6,13 +6,12 @@ import RunLoopCore
 ///
 /// The thread keeps this alive after its object may have been released.
 final class ThreadEnd: Awaited, @unchecked Sendable {
-  // Sendable: the listeners are guarded by the lock.
+  // Sendable: the lock guards the listeners. Only the ending thread uses the rounds.
 
   /// Set to 1 when the thread has ended.
   private let word = AwaitedWord(0)
   private let lock = Lock()
   private var listeners: [@Sendable () -> Void] = []
-  // The rounds are used only by the ending thread.
 
   /// The round of thread-specific destructors that calls the thread next.
   var round = 1

@@ -71,8 +71,8 @@ enum ManualPage {
     return safe.hasPrefix(".") || safe.hasPrefix("'") ? "\\&" + safe : safe
   }
 
-  // Sendable: used by one thread.
   private final class CollectedText: @unchecked Sendable {
+    // Sendable: used only on the thread that runs the command, until the command returns.
     private(set) var lines: [String] = []
     func add(_ line: String) { lines.append(line) }
   }

@@ -30,7 +30,8 @@ public import RunLoopCore
 /// ``TurnOrder/commit``, and the same activities: before waiting and on exit, in the common modes and in
 /// `UIInitializationRunLoopMode`.
 public final class CommitPipeline: @unchecked Sendable {
-  // Sendable: the lock guards the variables, except those that only the loop's thread uses.
+  // Sendable: the lock guards the variables up to `callbacks`, `observers` and `isInvalidated`. The others are used
+  // only on the loop's thread, or on the thread that ends the pipeline after that thread has ended.
 
   private let loop: RunLoop
   private let lock = Lock()
@@ -39,8 +40,6 @@ public final class CommitPipeline: @unchecked Sendable {
   /// The stages, grouped by the observers that perform them, in order.
   @exclusivity(unchecked) private var groups: ContiguousArray<StageGroup> = []
   @exclusivity(unchecked) private var callbacks = CommitCallbacks()
-
-  // The following are used only on the loop's thread.
 
   /// The commit in progress.
   @exclusivity(unchecked) private var progress: Progress?

@@ -9,7 +9,7 @@ import RunLoopHTTP
 ///
 /// Subclasses override the methods they are interested in.
 class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
-  // Sendable: the lock guards the request; the used stream belongs to `connectionWillAsk`, which is called serially.
+  // Sendable: the lock guards the request. Only `connectionWillAsk` uses `usedStream`, and it is called serially.
 
   private let lock = Lock()
   private var request: URLRequest

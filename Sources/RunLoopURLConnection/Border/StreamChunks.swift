@@ -28,7 +28,8 @@ struct StreamChunks: AsyncSequence, Sendable {
   }
 
   fileprivate final class Source: @unchecked Sendable {
-    // Sendable: the stream, and whether it has ended, are used only on the queue.
+    // Sendable: the stream and `hasEnded` are used only on the queue, and by the thread that releases the last
+    // reference.
     let queue = DispatchQueue(label: "RunLoopHTTP.BodyStream")
     private let stream: InputStream
     private var hasEnded = false

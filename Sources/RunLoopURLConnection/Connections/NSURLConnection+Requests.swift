@@ -72,7 +72,7 @@ struct CollectedAnswer: @unchecked Sendable {
 
 /// Collects a response in memory.
 private final class AnswerCollector: ConnectionBorder, @unchecked Sendable {
-  // Sendable: called by one thread at a time.
+  // Sendable: only the delegate's calls use the variable, and the connection makes them one at a time.
   private var answer = CollectedAnswer()
   private let done: @Sendable (CollectedAnswer) -> Void
 

@@ -88,7 +88,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
 
   /// A weak reference to the operation for its core's actions, as the operation is retained from its start to its end.
   private final class Owner: @unchecked Sendable {
-    // Sendable: set once before it is shared, and weak.
+    // Sendable: the weak reference is set once, before the owner is shared, and reading it is atomic.
     weak var operation: AFURLConnectionOperation?
   }
 

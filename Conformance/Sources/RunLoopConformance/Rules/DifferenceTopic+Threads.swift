@@ -7,7 +7,7 @@ extension DifferenceTopic {
     Entry(
       "M10", title: "No call-out runs under a lock",
       "No call-out runs under any lock.",
-      notShown: "It takes another thread that is held up.",
+      notShown: "It requires another thread that is blocked.",
       """
       In Core Foundation some call-outs, such as the cancellation of a source, run under a lock of the loop, and other
       threads wait for them. Here none does, and no closure is released under a lock. *Reason:* a call-out may do
@@ -16,7 +16,7 @@ extension DifferenceTopic {
     Entry(
       "M14", title: "Blocks that never ran are counted",
       "Blocks that are left when the thread ends are dropped and counted.",
-      notShown: "A program is at its end when its loop's thread is.",
+      notShown: "A program ends with its loop's thread.",
       """
       In Core Foundation the blocks that are left when a thread ends vanish. Here they are released without being
       called, and ``RunLoop/Statistics/droppedBlockCount`` counts them. *Reason:* work has a defined end.
@@ -25,7 +25,7 @@ extension DifferenceTopic {
       "M15", title: "A loop is run by its own thread",
       "A run by another thread fails a precondition that names both threads; Foundation's spelling does nothing, is "
         + "counted, and reports it; what can throw throws `wrongThread`.",
-      notShown: "It takes a run by another thread.",
+      notShown: "It requires a run by another thread.",
       """
       A private function of Core Foundation runs the loop of another thread. Here
       ``RunLoop/run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)`` and ``RunLoop/runUntilStopped()`` fail a
@@ -47,7 +47,7 @@ extension DifferenceTopic {
       "M35", title: "The loop of a thread that has ended lets go of everything",
       "The loop of a thread that has ended lets its timers and observers go, though others keep it, and takes "
         + "nothing new, even in a `cancel` call-out of its end.",
-      notShown: "A program is at its end when its loop's thread is.",
+      notShown: "A program ends with its loop's thread.",
       """
       In Core Foundation a loop that is kept beyond its thread loses its sources, but keeps its timers and observers,
       and takes new items as if it could still run; a source that is added in a `cancel` call-out of the end stays in
@@ -59,7 +59,7 @@ extension DifferenceTopic {
       "M36", title: "A loop ends while Core Foundation can be used",
       "A thread of this package ends its loop before any destructor of thread-specific data, others in the second "
         + "round; Core Foundation ends one in the third.",
-      notShown: "A program is at its end when its loop's thread is.",
+      notShown: "A program ends with its loop's thread.",
       """
       Core Foundation ends a thread's loop in the third round of the destructors of thread-specific data, as the last
       thing that it does for the thread. A loop of this package that ended then would call `cancel` handlers, and

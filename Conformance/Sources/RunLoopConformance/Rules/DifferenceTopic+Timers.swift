@@ -62,7 +62,7 @@ extension DifferenceTopic {
       "M29", title: "Dates of the wall clock",
       "A timer's date by the wall clock reads back as it was set, whatever it is, and two reads of it are equal; a "
         + "run until a date turns it into a tick once.",
-      notShown: "The virtual clocks do not move apart.",
+      notShown: "The virtual clocks do not diverge.",
       """
       In Core Foundation a date after 2129 reads back as one of that year, and that of a repeating timer is taken from
       the wall clock each time it fires; Foundation compares the end of a run with the wall clock again at each turn.

@@ -23,7 +23,7 @@ extension RuleChapter {
         coreFoundation: "1m0 BW @5 AW T0 B0 0- =stopped", ours: "1m0 BW @2 AW B0 BW @5 AW T0 0- =stopped", [.m3])),
     Rule(
       "R55",
-      "A block for several modes runs once, in the first of them that runs; which modes are common is asked then.",
+      "A block for several modes runs once, in the first of them that runs; the common modes are determined then.",
       Script(
         Program(
           sources: [.idle], blocks: [Body()],
@@ -39,8 +39,8 @@ extension RuleChapter {
         "=timedOut 1m1 B0 B1 B1 0- =timedOut")),
     Rule(
       "R56",
-      "A block for no mode never runs and is kept.",
-      here: "A block for no mode is rejected (M21).",
+      "A block posted for no mode never runs and stays queued.",
+      here: "A block posted for no mode is rejected (M21).",
       Script(
         Program(sources: [.idle], blocks: [Body()], main: .adds(.s0) + [.perform(0, []), .polls(), .asks(.modes)]),
         """
@@ -49,7 +49,7 @@ extension RuleChapter {
     ),
     Rule(
       "R57",
-      "Blocks of other modes keep their places before those that are posted later.",
+      "Blocks of other modes keep their places ahead of blocks that are posted later.",
       Script(
         Program(
           sources: [.idle], blocks: [.once(.posts(2, .other)), Body(), Body()],
@@ -60,10 +60,10 @@ extension RuleChapter {
   private static let queueing = [
     Rule(
       "R58",
-      "A phase calls the blocks that were there when it began; those posted meanwhile wait for the next phase that "
-        + "calls blocks, even if a sleep comes before it.",
-      here: "A phase calls the blocks that were there when it began; those posted meanwhile run in the next phase "
-        + "that calls blocks, and no sleep comes before it (M1).",
+      "A phase calls the blocks that were queued when it began; blocks posted meanwhile wait for the next phase that "
+        + "calls blocks, even if the loop sleeps before it.",
+      here: "A phase calls the blocks that were queued when it began; blocks posted meanwhile run in the next phase "
+        + "that calls blocks, and the loop does not sleep before it (M1).",
       Script(
         Program(
           sources: [.does(.posts(1))], observers: [.ofAll], timers: [.at(1, .posts(2))],
@@ -77,7 +77,7 @@ extension RuleChapter {
         coreFoundation: "1m0 B0 BW @3 AW T0 B1 0- =stopped", ours: "1m0 B0 BW AW B1 0- =stopped", [.m1])),
     Rule(
       "R59",
-      "A nested run does not see the blocks of the batch that it is nested in, and they do not keep it alive.",
+      "A nested run does not run the remaining blocks of the batch it is nested in, and they do not keep it alive.",
       Script(
         Program(
           sources: [.idle], blocks: [.once(.polls(), .polls(.other)), Body(), Body()],
@@ -85,14 +85,14 @@ extension RuleChapter {
         "1m0 B0 =timedOut =finished B1 0- =timedOut 1m1 B2 0- =timedOut")),
     Rule(
       "R60",
-      "Blocks may be posted before the first run; those that are left when the thread ends are dropped.",
+      "Blocks can be posted before the first run; blocks still queued when the thread ends are dropped.",
       Script(
         Program(
           sources: [.idle], blocks: [Body(), Body()], main: [.posts(0)] + .adds(.s0) + [.polls(), .posts(1)]),
         "1m0 B0 0- =timedOut")),
     Rule(
       "R61",
-      "A main loop whose thread has ended reports once that it is used, and does nothing.",
+      "A main loop whose thread has ended reports its first use, and does nothing.",
       here: "A main loop whose thread has ended rejects everything (M21).",
       notShown: "Programs do not run on the main thread."),
   ]

@@ -19,7 +19,7 @@ extension RuleChapter {
           "contains(S0,common)=yes contains(S0,m0)=yes contains(S0,m1)=yes contains(S0,m2)=no")),
       Rule(
         "R102",
-        "A mode that is made common is entered by all common items; making it common again changes nothing.",
+        "All common items enter a mode that is made common; making it common again changes nothing.",
         Script(
           Program(
             sources: [.idle],
@@ -45,8 +45,8 @@ extension RuleChapter {
           "contains(T0,common)=no contains(T0,common)=yes contains(T0,m0)=no contains(T0,m1)=yes")),
       Rule(
         "R104",
-        "Removing from the common pseudo-mode takes a common item out of every common mode, also where it was added "
-          + "by name; other modes keep it.",
+        "Removing a common item from the common pseudo-mode removes it from every common mode, even if it was added "
+          + "to that mode by name; it stays in other modes.",
         Script(
           Program(
             sources: [.idle, .idle],

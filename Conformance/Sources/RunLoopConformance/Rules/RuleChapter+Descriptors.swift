@@ -6,22 +6,22 @@ extension RuleChapter {
     rules: [
       Rule(
         "R77",
-        "A port is a descriptor that is watched for its edges; the loop reads eight bytes of it before the call-out.",
+        "A port is a descriptor watched with edge triggering; the loop reads eight bytes from it before the call-out.",
         here: "A ready descriptor calls the handler of its source; the loop does not touch the payload (M6).",
         notShown: descriptorReason),
       Rule(
         "R78",
-        "Of two sources of one descriptor in a mode, the second replaces the first.",
+        "If a mode has two sources for one descriptor, the second replaces the first.",
         here: "Several sources may watch one descriptor; removing one leaves the others (M6).",
         notShown: descriptorReason),
       Rule(
         "R79",
-        "A descriptor that is ready when it is added is reported, and reported again when it is removed and added.",
+        "A descriptor that is ready when it is added is reported, and reported again after it is removed and added.",
         notShown: descriptorReason),
       Rule(
         "R80",
-        "A descriptor source cannot be signalled by hand.",
-        notTested: "There is no call to make."),
+        "A descriptor source cannot be signalled manually.",
+        notTested: "There is no such function."),
       Rule(
         "R81",
         "A descriptor that cannot be watched is accepted, and counts as an item.",

@@ -6,12 +6,12 @@ extension RuleChapter {
     rules: [
       Rule(
         "R121",
-        "`run(mode:before:)` is false if the mode has nothing to run, otherwise true, whatever ended it; a source ends "
-          + "it, a timer does not.",
+        "`run(mode:before:)` returns false if the mode has no items, and true otherwise; handling a source ends the "
+          + "run, firing a timer does not.",
         notShown: foundationReason),
       Rule(
         "R122",
-        "`run()` and `run(until:)` run the default mode turn after turn, and return at once if it has nothing to run.",
+        "`run()` and `run(until:)` run the default mode repeatedly, and return at once if it has no items.",
         notShown: foundationReason),
       Rule(
         "R123",
@@ -20,9 +20,9 @@ extension RuleChapter {
         notShown: foundationReason),
       Rule(
         "R124",
-        "`perform(_:)` is for the default mode, `perform(inModes:block:)` for any.",
+        "`perform(_:)` posts to the default mode, `perform(inModes:block:)` to any modes.",
         notShown: foundationReason),
     ])
 
-  static let foundationReason = "It is of Foundation's layer."
+  static let foundationReason = "The rule describes Foundation's layer."
 }

@@ -6,7 +6,7 @@ extension RuleChapter {
   private static let making = [
     Rule(
       "R20",
-      "Modes are equal when their names are.",
+      "Modes are equal if their names are equal.",
       Script(
         Program(
           // Mode names from 8 on are created again each time.
@@ -18,14 +18,14 @@ extension RuleChapter {
         "contains(S0,m8)=yes 1m8 S0 0- =timedOut contains(S0,m8)=no modes=m0+m8")),
     Rule(
       "R21",
-      "A new loop has one mode, the default one, and it is common.",
+      "A new loop has one mode, the default mode, which is common.",
       Script(
         Program(sources: [.idle], main: [.asks(.modes), .add(.s0, .common), .asks(.contains(.s0, .main))]),
         "modes=m0 contains(S0,m0)=yes")),
     Rule(
       "R22",
-      "A mode is made by adding an item, posting a block or stopping the mode; not by running, asking, removing, or "
-        + "making it common without common items.",
+      "Adding an item, posting a block or stopping the mode creates it; running it, querying it, removing an item, or "
+        + "making it common without common items does not.",
       Script(
         Program(
           sources: [.idle], blocks: [Body()],
@@ -45,7 +45,7 @@ extension RuleChapter {
         """)),
     Rule(
       "R24",
-      "A run of an unknown or empty mode is finished at once, calls no observer and makes no mode.",
+      "A run of an unknown or empty mode finishes at once, calls no observer and creates no mode.",
       Script(
         Program(observers: [.ofRuns], main: [.add(.o0, .main), .runs(), .runs(.other), .asks(.modes)]),
         """
@@ -68,7 +68,7 @@ extension RuleChapter {
         "=finished 1m0 E X 0- =timedOut 1m0 E X 0- =timedOut =finished 1m0 E B0 X 0- =timedOut =finished")),
     Rule(
       "R26",
-      "What is not signalled or not due keeps a mode alive too, and so does a timer that is being called.",
+      "Unsignalled sources and timers that are not due keep a mode alive, as does a timer that is being called.",
       Script(
         Program(timers: [.at(1, .polls(), .asks(.isValid(.t0)))], main: .adds(.t0) + [.polls(), .runs(), .polls()]),
         "=timedOut @1 1m0 T0 =timedOut valid(T0)=yes 0- =finished =finished")),
@@ -78,7 +78,7 @@ extension RuleChapter {
       notShown: "Programs do not run on the main thread."),
     Rule(
       "R28",
-      "Whether a mode is empty is asked before a run and after each pass, never before a sleep.",
+      "The loop checks whether a mode is empty before a run and after each pass, never before a sleep.",
       Script(
         Program(
           sources: [.does(.invalidate(.s0))], observers: [.ofAll],
@@ -92,13 +92,13 @@ extension RuleChapter {
         "1m0 E BT BT.1 BS BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
       "R28a",
-      "A mode that holds only a block runs it and then sleeps, until its time is over or it is stopped or woken.",
+      "A run of a mode that contains only a block calls it and then sleeps until it times out, is stopped or is woken.",
       Script(
         Program(observers: [.ofAll], blocks: [Body()], main: .adds(.o0) + [.posts(0), .runs()]),
         "1m0 E BT BS B0 BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
       "R28b",
-      "A run whose mode is emptied by an entry observer makes one whole pass, with its sleep.",
+      "A run whose mode is emptied by an entry observer makes one complete pass, including the sleep.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll, .at(Stages.entry, .once(.invalidate(.s0)))],
@@ -106,7 +106,7 @@ extension RuleChapter {
         "1m0 E E.1 BT BS BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
       "R28c",
-      "A sleeping loop that loses the last item of its mode is not woken, and is finished at its next wake-up.",
+      "Removing the last item of a sleeping loop's mode does not wake the loop; the run finishes at the next wake-up.",
       Script(
         Program(
           sources: [.idle], observers: [.ofWait], main: .adds(.o0, .s0) + [.runs()],
@@ -114,7 +114,7 @@ extension RuleChapter {
         "1m0 BW @5 AW 0- =finished")),
     Rule(
       "R29",
-      "A run is finished by the pass in which its last timer fires.",
+      "A run finishes after the pass in which its last timer fires.",
       Script(
         Program(observers: [.ofAll], timers: [.at(3)], main: .adds(.o0, .t0) + [.runs()]),
         """
@@ -125,14 +125,14 @@ extension RuleChapter {
   private static let questions = [
     Rule(
       "R30",
-      "The modes of a loop are those that were made; posting a block for the common modes makes one of that name.",
-      here: "The modes of a loop are those that were made; the common pseudo-mode is never one of them (M11).",
+      "A loop's modes are those that were created; posting a block for the common modes creates one of that name.",
+      here: "A loop's modes are those that were created; the common pseudo-mode is never one of them (M11).",
       Script(
         Program(blocks: [Body()], main: [.perform(0, [.common]), .asks(.modes)]),
         coreFoundation: "modes=common+m0", ours: "modes=m0", [.m11])),
     Rule(
       "R31",
-      "The current mode is that of the innermost run, in every call-out; there is none outside.",
+      "In every call-out, the current mode is that of the innermost run; outside a run there is none.",
       Script(
         Program(
           sources: [.does(.runs(.other), .asks(.isValid(.s0)))], observers: [.ofRuns], timers: [.at(1)],
@@ -142,8 +142,8 @@ extension RuleChapter {
         "1m0 E S0 2m1 E @1 T0 X 1m0 =finished valid(S0)=yes X 0- =timedOut valid(S0)=yes")),
     Rule(
       "R32",
-      "The next date of a mode is that of its first timer, also of one that is being called; there is none without "
-        + "a timer, nor for the common pseudo-mode.",
+      "The next date of a mode is that of its first timer, even if that timer is being called; a mode without timers "
+        + "and the common pseudo-mode have none.",
       Script(
         Program(
           timers: [.at(4), .at(-3, .asks(.nextDate(.main)))],
@@ -156,7 +156,7 @@ extension RuleChapter {
         """)),
     Rule(
       "R33",
-      "A loop is waiting only between the observers before and after its wait, and during the look of a polling pass.",
+      "A loop is waiting only between the observers before and after its wait, and while a polling pass polls.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], main: .adds(.o0, .s0) + [.runs()],

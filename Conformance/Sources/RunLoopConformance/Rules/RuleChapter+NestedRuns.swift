@@ -6,7 +6,7 @@ extension RuleChapter {
     rules: [
       Rule(
         "R108",
-        "Runs nest to any depth, in the same mode or another, each with its own time, stop and result.",
+        "Runs nest to any depth, in the same mode or another, each with its own timeout, stop and result.",
         Script(
           Program(
             sources: [.does(.polls())], observers: [.at(Stages.exit, .once(.polls(.other)))],
@@ -19,7 +19,7 @@ extension RuleChapter {
           """)),
       Rule(
         "R109",
-        "A nested run skips the timer and observer that are being called, the blocks of the batch around it, and, "
+        "A nested run skips the timer and observer that are being called, the blocks of the enclosing batch, and, "
           + "inside the main queue's work, the main queue.",
         Script(
           Program(
@@ -42,7 +42,7 @@ extension RuleChapter {
         notShown: mainReason),
       Rule(
         "R111",
-        "One call runs all that was queued before it, and counts as a source.",
+        "One call runs all work that was queued before it, and counts as a source.",
         notShown: mainReason),
       Rule(
         "R112",

@@ -6,8 +6,8 @@ extension RuleChapter {
   private static let order = [
     Rule(
       "R83",
-      "Observers of a stage are called by ascending order, and those of one order as they were added; the list is "
-        + "that of the stage's beginning.",
+      "Observers of a stage are called in ascending order, and those of equal order as they were added; the list is "
+        + "fixed when the stage begins.",
       Script(
         Program(
           sources: [.idle],
@@ -16,8 +16,8 @@ extension RuleChapter {
         "1m0 E.3 E.2 E E.1 X.2 X 0- =timedOut")),
     Rule(
       "R84",
-      "An observer that does not repeat is invalidated after its first call, however many stages it asks for, and "
-        + "valid in it.",
+      "An observer that does not repeat is valid during its first call and is invalidated after it, however many "
+        + "stages it observes.",
       Script(
         Program(
           sources: [.idle], observers: [.at(Stages.all, repeats: false, .once(.asks(.isValid(.o0))))],
@@ -25,8 +25,8 @@ extension RuleChapter {
         "1m0 E valid(O0)=yes 0- =timedOut valid(O0)=no contains(O0,m0)=no")),
     Rule(
       "R85",
-      "Of a stage's list, an observer that was removed is still called, one that was invalidated is not; one added "
-        + "meanwhile is called from the next stage on.",
+      "During a stage, an observer that was removed is still called, and one that was invalidated is not; one that was "
+        + "added is called from the next stage on.",
       Script(
         Program(
           sources: [.idle],
@@ -48,7 +48,7 @@ extension RuleChapter {
   private static let belonging = [
     Rule(
       "R87",
-      "An observer is of one loop at a time, in any number of its modes, and free when it has left the last.",
+      "An observer belongs to one loop at a time, in any number of its modes, until it leaves the last of them.",
       Script(
         Program(
           sources: [.idle], observers: [.ofRuns],
@@ -59,12 +59,12 @@ extension RuleChapter {
         "1m0 E X 0- =timedOut 1m1 E X 0- =timedOut =timedOut 1m0 E X 0- =timedOut")),
     Rule(
       "R88",
-      "An observer's activities do not change; one without any is never called.",
+      "An observer's activities do not change; an observer without activities is never called.",
       Script(Program(sources: [.idle], observers: [.at(0)], main: .adds(.s0, .o0) + [.polls()]), "=timedOut")),
     Rule(
       "R89",
       "An observer's context is released when it is invalidated, even during its call-out.",
-      here: "An observer's handler is released when it is invalid and no call-out runs (M22).",
+      here: "An observer's handler is released when the observer is invalid and no call-out runs (M22).",
       notShown: "Programs hold no objects."),
     Rule(
       "R90",

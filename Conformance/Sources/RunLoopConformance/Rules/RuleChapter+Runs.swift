@@ -7,7 +7,7 @@ extension RuleChapter {
     Rule(
       "R1",
       "A run sets its mode, calls the entry observers, makes passes, calls the exit observers, and restores the "
-        + "mode and the state of the run around it.",
+        + "mode and the state of the enclosing run.",
       Script(
         Program(
           sources: [.does(.runs(.other))], observers: [.ofRuns], timers: [.at(1, .stop), .at(2)],
@@ -15,8 +15,8 @@ extension RuleChapter {
         "1m0 E S0 2m1 E @1 T0 X 1m0 =stopped @2 T1 asleep-for-ever~ X 0- =stopped")),
     Rule(
       "R2",
-      "The phases of a pass come in one order: before timers, before sources, blocks, sources, blocks if a source "
-        + "performed, main queue, before waiting, wait, after waiting, one class of ready things, blocks, result.",
+      "The phases of a pass have a fixed order: before timers, before sources, blocks, sources, blocks if a source "
+        + "performed, main queue, before waiting, wait, after waiting, one class of ready items, blocks, result.",
       Script(
         Program(
           sources: [.does(.posts(1))], observers: [.ofAll], timers: [.at(-1, .posts(2)), .at(1)],
@@ -25,8 +25,8 @@ extension RuleChapter {
         "1m0 E BT BS B0 S0 B1 T0 B2 BT BS BW @1 AW T1 BT BS BW asleep-for-ever~ AW X 0- =stopped")),
     Rule(
       "R3",
-      "A pass that has performed a source, or whose run has no time, polls: it calls no observers around its wait "
-        + "and still serves what is ready.",
+      "A pass that has performed a source, or whose run has a timeout of zero, polls: it calls no observers around its "
+        + "wait and still serves ready items.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], timers: [.at(0), .at(1)],
@@ -34,7 +34,7 @@ extension RuleChapter {
         "1m0 E BT BS S0 T0 X 0- =handledSource @1 1m0 E BT BS T1 X 0- =timedOut")),
     Rule(
       "R4",
-      "The main queue is not asked before the wait in the first pass of a run, nor in the pass after it was served.",
+      "The main queue is not checked before the wait in the first pass of a run, nor in the pass after it was served.",
       notShown: "Only the main loop serves the main queue, and programs run on other threads."),
     Rule(
       "R5",
@@ -48,7 +48,7 @@ extension RuleChapter {
   private static let results = [
     Rule(
       "R6",
-      "The result is the first that holds: handled source, timed out, stopped, finished.",
+      "The result is the first that applies: handled source, timed out, stopped, finished.",
       Script(
         Program(
           sources: [.does(.stop), .does(.stop, .stopMode(0), .invalidate(.s1))], blocks: [.once(.stop)],
@@ -57,7 +57,7 @@ extension RuleChapter {
         "1m0 S0 0- =handledSource 1m0 B0 0- =timedOut 1m0 S1 0- =stopped =stopped")),
     Rule(
       "R7",
-      "A stop that loses to another result is forgotten.",
+      "A stop is discarded if another result takes precedence.",
       Script(
         Program(
           sources: [.does(.stop)], timers: [.at(2)],
@@ -85,15 +85,15 @@ extension RuleChapter {
         "1m0 S1 0- =handledSource signalled(S0)=yes signalled(S1)=no 1m0 S0 0- =handledSource")),
     Rule(
       "R10",
-      "A pass serves one ready port, and each costs a whole round of observers.",
-      here: "A pass serves one class of ready things, of descriptors all that its wait has found; a run that "
-        + "returns after a source serves one descriptor source or one message (M19).",
+      "A pass serves one ready port, so each port costs a complete pass with its observers.",
+      here: "A pass serves one class of ready items, and all ready descriptors that its wait found; a run that returns "
+        + "after a source serves one descriptor source or one message (M19).",
       notShown: descriptorReason),
     Rule(
       "R11",
-      "The port that became ready first is served first, whatever the order of its source; a wake-up and a date of "
-        + "timers are such ports.",
-      here: "Classes of ready things take turns, whatever the order of their sources; a wake-up takes no pass from "
+      "The port that became ready first is served first, whatever the order of its source; wake-ups and timers' "
+        + "dates are such ports.",
+      here: "Classes of ready items take turns, whatever the order of their sources; a wake-up takes no pass from "
         + "them, and timers do not starve (M19).",
       Script(
         Program(
@@ -110,8 +110,8 @@ extension RuleChapter {
   private static let limits = [
     Rule(
       "R12",
-      "A run whose time is zero or less makes one pass, which polls, and is timed out or has handled a source; it "
-        + "is neither stopped nor finished after the pass.",
+      "A run with a timeout of zero or less makes one polling pass, and returns timed out or handled source; after "
+        + "the pass it returns neither stopped nor finished.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], blocks: [.once(.stop, .invalidate(.s0))],
@@ -125,7 +125,7 @@ extension RuleChapter {
         """)),
     Rule(
       "R13",
-      "A time of more than 504 911 232 s, an infinite one and one that is not a number never time out.",
+      "A timeout that is longer than 504 911 232 s, infinite or not a number never expires.",
       Script(
         Program(
           timers: [
@@ -140,8 +140,8 @@ extension RuleChapter {
         """)),
     Rule(
       "R14",
-      "A run's time counts from its entry on the monotonic clock and is checked when a pass ends: a long call-out "
-        + "overruns it.",
+      "A run's timeout is measured from its entry on the monotonic clock and checked at the end of a pass, so a long "
+        + "call-out overruns it.",
       notShown: "A dispatch timer counts real time, and the programs' time is virtual."),
     Rule(
       "R15",
@@ -153,7 +153,7 @@ extension RuleChapter {
         "1m0 E S0 @1 T0 X 0- =returned =returned")),
     Rule(
       "R16",
-      "A run of the common pseudo-mode is finished at once and reported.",
+      "A run of the common pseudo-mode finishes at once and is reported.",
       Script(
         Program(
           sources: [.idle], observers: [.ofRuns],
@@ -161,19 +161,19 @@ extension RuleChapter {
         "=finished")),
     Rule(
       "R17",
-      "A run of a loop whose thread has ended is finished.",
-      notShown: "A program is at its end when its loop's thread is."
+      "A run of a loop whose thread has ended finishes at once.",
+      notShown: "A program ends with its loop's thread."
     ),
     Rule(
       "R18",
-      "Runs are of the calling thread's loop; only a private function runs the loop of another thread.",
+      "A run uses the calling thread's loop; only a private function runs the loop of another thread.",
       here: "Only the loop's own thread can run it (M15).",
-      notShown: "It takes a run by another thread."),
+      notShown: "It requires a run by another thread."),
     Rule(
       "R19",
-      "Call-outs run under no lock, except some of sources and of contexts.",
-      here: "No call-out is made under a lock of the loop, a mode or an item (M10).",
-      notShown: "It takes another thread that is held up."),
+      "No lock is held during call-outs, except some of sources and of contexts.",
+      here: "No lock of the loop, a mode or an item is held during a call-out (M10).",
+      notShown: "It requires another thread that is blocked."),
   ]
 
   static let descriptorReason = "Programs have no descriptors."

@@ -6,7 +6,7 @@ extension RuleChapter {
   private static let performing = [
     Rule(
       "R62",
-      "Signalled sources perform by ascending order, and those of one order by their first signals.",
+      "Signalled sources perform in ascending order, and those of equal order in the order of their first signals.",
       Script(
         Program(
           sources: [.idle, SourcePlan(order: 1), .idle, SourcePlan(order: -1)],
@@ -21,8 +21,8 @@ extension RuleChapter {
         "1m0 S0 S1 0- =timedOut =timedOut")),
     Rule(
       "R64",
-      "The signal is taken before the source performs: one that signals itself performs again in the next pass, "
-        + "without a sleep before it.",
+      "The signal is cleared before the source performs: a source that signals itself performs again in the next "
+        + "pass, and the loop does not sleep before it.",
       Script(
         Program(
           sources: [SourcePlan(body: Body([[.asks(.isSignalled(0)), .signal(0)], [.stop]]))], observers: [.ofAll],
@@ -30,7 +30,7 @@ extension RuleChapter {
         "1m0 E BT BS S0 signalled(S0)=no BT BS S0 X 0- =stopped")),
     Rule(
       "R65",
-      "A source that is signalled by an earlier one of the pass performs in the next pass.",
+      "A source that an earlier source of the pass signals performs in the next pass.",
       Script(
         Program(
           sources: [.does(.signal(1)), SourcePlan(order: 1, body: .once(.stop))], observers: [.ofAll],
@@ -38,7 +38,7 @@ extension RuleChapter {
         "1m0 E BT BS S0 BT BS S1 X 0- =stopped")),
     Rule(
       "R66",
-      "A source that an earlier one removes still performs in this pass; one that it invalidates does not.",
+      "A source that an earlier source removes still performs in this pass; one that it invalidates does not.",
       Script(
         Program(
           sources: [.does(.remove(.s1, .main), .invalidate(.source(2))), .idle, .idle, SourcePlan(order: 1)],
@@ -46,7 +46,7 @@ extension RuleChapter {
         "1m0 S0 S1 S3 0- =timedOut")),
     Rule(
       "R67",
-      "A source that a nested run has performed is passed over by the pass around it.",
+      "A source that a nested run has performed is skipped by the enclosing pass.",
       Script(
         Program(
           sources: [.does(.polls()), .idle, .idle],
@@ -54,7 +54,7 @@ extension RuleChapter {
         "1m0 S0 2m0 S1 S2 1m0 =timedOut 0- =timedOut =timedOut")),
     Rule(
       "R68",
-      "A source that is signalled again may perform within its own call-out, in a nested run.",
+      "A source that is signalled again can perform within its own call-out, in a nested run.",
       Script(
         Program(sources: [.does(.signal(0), .polls())], main: .adds(.s0) + [.signal(0), .polls()]),
         """
@@ -62,8 +62,8 @@ extension RuleChapter {
         """)),
     Rule(
       "R69",
-      "The last source of a pass alone decides whether the pass has handled one.",
-      here: "A pass has handled a source if any source performed, whatever became of the last one (M4).",
+      "Only the last source of a pass determines whether the pass has handled a source.",
+      here: "A pass has handled a source if any source performed, even if the last one did not (M4).",
       Script(
         Program(
           sources: [.does(.invalidate(.s1)), SourcePlan(order: 1)], observers: [.ofAll], timers: [.at(2, .stop)],
@@ -75,7 +75,7 @@ extension RuleChapter {
   private static let signalling = [
     Rule(
       "R70",
-      "A signal wakes no loop, is kept while the source is in no mode, and means nothing to an invalid source.",
+      "A signal wakes no loop, is kept while the source is in no mode, and has no effect on an invalid source.",
       Script(
         Program(
           sources: [.idle, .idle], timers: [.at(3)],
@@ -87,7 +87,7 @@ extension RuleChapter {
         "signalled(S0)=yes signalled(S1)=no 1m0 S0 0- =timedOut @3 1m0 T0 0- =finished")),
     Rule(
       "R71",
-      "A source may be in many modes of many loops; one signal is performed once.",
+      "A source can be in many modes of many loops; one signal is performed once.",
       Script(
         Program(
           sources: [.idle],
@@ -98,7 +98,7 @@ extension RuleChapter {
   private static let places = [
     Rule(
       "R72",
-      "`schedule` is called once for each concrete mode that a source enters, unless it has left before the call.",
+      "`schedule` is called once for each concrete mode that a source enters, unless it leaves before the call.",
       Script(
         Program(
           sources: [SourcePlan(tellsModes: true)],
@@ -112,7 +112,7 @@ extension RuleChapter {
     Rule(
       "R73",
       "`cancel` is called once for each `schedule` when the source leaves the mode: removed, invalidated, or at its "
-        + "loop's end; after the `schedule` has returned, by the thread that ran it if it was still running.",
+        + "loop's end; if the `schedule` is still running, its thread calls `cancel` after it returns.",
       Script(
         Program(
           sources: [SourcePlan(tellsModes: true), SourcePlan(tellsModes: true), SourcePlan(tellsModes: true)],
@@ -122,7 +122,7 @@ extension RuleChapter {
         "S0+m0 S1+m0 S2+m0 S0-m0 S1-m0 S2-m0")),
     Rule(
       "R74",
-      "Invalidating a source is final, takes its signal, and takes it out of everything.",
+      "Invalidating a source is permanent, clears its signal, and removes it from all modes and common items.",
       Script(
         Program(
           sources: [.idle],
@@ -137,12 +137,12 @@ extension RuleChapter {
         """)),
     Rule(
       "R75",
-      "Two sources with equal contexts are equal: a mode takes one of them.",
+      "Two sources with equal contexts are equal: a mode accepts only one of them.",
       here: "A source is equal to itself only (M5).",
       notShown: "The sources of a program are all different."),
     Rule(
       "R76",
-      "A source keeps its loops alive until it leaves them.",
-      notShown: "It is about the loop's memory."),
+      "A source retains its loops until it leaves them.",
+      notShown: "The rule describes the loop's memory."),
   ]
 }

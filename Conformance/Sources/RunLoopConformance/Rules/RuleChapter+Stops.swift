@@ -6,7 +6,7 @@ extension RuleChapter {
     rules: [
       Rule(
         "R34",
-        "A stop outside every run is forgotten.",
+        "A stop outside a run is discarded.",
         Script(
           Program(observers: [.ofRuns], timers: [.at(1)], main: .adds(.o0, .t0) + [.stop, .runs()]),
           """
@@ -23,7 +23,7 @@ extension RuleChapter {
           "1m0 S0 @1 2m1 T0 1m0 =stopped @3 0- =stopped")),
       Rule(
         "R36",
-        "A run that was stopped before a nested run began ends after it; the nested run is not stopped.",
+        "A run that was stopped before a nested run began ends after the nested run, which is not stopped.",
         Script(
           Program(
             sources: [.does(.stop, .runs(.other)), .idle], observers: [.ofRuns], timers: [.at(1)],
@@ -41,7 +41,7 @@ extension RuleChapter {
           ours: "1m0 E E.1 X 0- =stopped 1m0 E BT BS BW @2 AW T0 X 0- =finished", [.m20])),
       Rule(
         "R38",
-        "A stop by an exit observer is forgotten.",
+        "A stop by an exit observer is discarded.",
         Script(
           Program(
             observers: [.ofRuns, .at(Stages.exit, .once(.stop))], timers: [.at(2)],
@@ -49,7 +49,7 @@ extension RuleChapter {
           "1m0 E X X.1 0- =timedOut 1m0 E @2 T0 X X.1 0- =finished")),
       Rule(
         "R39",
-        "A stop before the wait of a pass lets the pass end, without a sleep; a pass that has performed a source "
+        "A stop before the wait of a pass lets the pass end without a sleep; a pass that has performed a source "
           + "does not wait.",
         Script(
           Program(
@@ -67,7 +67,7 @@ extension RuleChapter {
           "1m0 E BT BS BW @1 AW T0 B0 X 0- =stopped")),
       Rule(
         "R41",
-        "A stop is answered once and dies with its run.",
+        "A stop takes effect once and is discarded at the end of its run.",
         Script(
           Program(
             sources: [.does(.stop, .stop)], timers: [.at(1)],
@@ -75,7 +75,7 @@ extension RuleChapter {
           "1m0 S0 0- =stopped @1 1m0 T0 0- =finished")),
       Rule(
         "R42",
-        "A stop of a mode is kept until a run of that mode answers it, whichever mode is innermost, and makes the "
+        "A stop of a mode is kept until it ends a run of that mode, whichever mode is innermost, and creates the "
           + "mode.",
         Script(
           Program(

@@ -6,12 +6,12 @@ extension RuleChapter {
     rules: [
       Rule(
         "R113",
-        "A thread's loop is made at the first request and is the same until the thread ends; the main loop is "
+        "A thread's loop is created at the first request and is the same until the thread ends; the main loop is "
           + "available from any thread.",
         notShown: otherThreadReason),
       Rule(
         "R114",
-        "A loop costs three descriptors and each further mode two; the process ends when there are none.",
+        "A loop uses three descriptors and each further mode two; the process is terminated when none are available.",
         here: "A loop owns no descriptor until it watches one (M7).",
         notShown: "Programs do not count descriptors."),
       Rule(
@@ -26,24 +26,24 @@ extension RuleChapter {
           "S0+m0 1m0 E X 0- =timedOut S0-m0")),
       Rule(
         "R116",
-        "Items are not invalidated by the end of a thread and may join another loop.",
+        "The end of a thread does not invalidate its loop's items, which can be added to another loop.",
         notShown: otherThreadReason),
       Rule(
         "R117",
-        "A loop that is kept beyond its thread keeps its timers and observers, takes new items, and does no harm.",
-        here: "A loop that is kept beyond its thread rejects everything and does no harm (M35).",
-        notShown: "A program is at its end when its loop's thread is."),
+        "A loop that is retained after its thread's end keeps its timers and observers, takes items, and is harmless.",
+        here: "A loop that is retained after its thread's end rejects all calls and is harmless (M35).",
+        notShown: "A program ends with its loop's thread."),
       Rule(
         "R118",
-        "A new thread never gets the loop of one that has ended, also if the system uses its id again.",
+        "A new thread never gets the loop of a thread that has ended, even if the system reuses its id.",
         notShown: otherThreadReason),
       Rule(
         "R119",
-        "A loop cannot be released too often, and the main loop is never released.",
-        notTested: "References are counted by the compiler; there is no call to make."),
+        "A loop cannot be over-released, and the main loop is never released.",
+        notTested: "The compiler counts references; there is no such function."),
       Rule(
         "R120",
-        "Everything but running may be called from any thread at any time.",
+        "All functions except those that run the loop can be called from any thread at any time.",
         Script(
           Program(
             sources: [.idle, .does(.stop)], observers: [.ofWait], timers: [.at(9), .at(2)], blocks: [Body()],

@@ -6,12 +6,12 @@ extension RuleChapter {
   private static let dates = [
     Rule(
       "R92",
-      "Dates are of the monotonic clock; one of the wall clock is turned into one when it is set.",
-      notShown: "The virtual clocks do not move apart."),
+      "Dates are on the monotonic clock; a date of the wall clock is converted when it is set.",
+      notShown: "The virtual clocks do not diverge."),
     Rule(
       "R93",
-      "Timers fire by their dates, those of one date as they were added or moved; a past date counts as the time at "
-        + "which it was set and reads back as it was set.",
+      "Timers fire in the order of their dates, and those of equal dates as they were added or moved; a past date "
+        + "counts as the time at which it was set, but is returned unchanged.",
       Script(
         Program(
           timers: [.at(2), .at(-1), .at(0), .at(-5), .at(2)],
@@ -19,8 +19,8 @@ extension RuleChapter {
         "date(T3)=-5 1m0 T1 T2 T3 @2 T4 T0 0- =finished")),
     Rule(
       "R94",
-      "What is due is settled once; each is checked again before its call: not if it is invalid, moved to a later "
-        + "date, fired by a nested run, or in no mode of the loop.",
+      "The list of due timers is fixed once; a timer on it is not called if it has become invalid, was moved to a "
+        + "later date, was fired by a nested run, or is in no mode of the loop.",
       Script(
         Program(
           timers: [
@@ -36,8 +36,9 @@ extension RuleChapter {
         "1m0 BW @1 AW T0 T1 BW AW T2 0- =finished")),
     Rule(
       "R95",
-      "An interval of zero or less is none; a date further ahead than 504 911 232 s counts as that far.",
-      here: "An interval of zero or less is none; a date counts however far ahead it lies (M33).",
+      "A timer with an interval of zero or less does not repeat; a date more than 504 911 232 s ahead is limited to "
+        + "that.",
+      here: "A timer with an interval of zero or less does not repeat; a date is not limited (M33).",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: -1), TimerPlan(date: 1, interval: 0)],
@@ -49,7 +50,7 @@ extension RuleChapter {
         ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m33])),
     Rule(
       "R96",
-      "A timer that fires once is valid in its call-out and invalid after it, also if the call-out set a date.",
+      "A one-shot timer is valid during its call-out and invalid afterwards, even if the call-out sets a date.",
       Script(
         Program(
           timers: [.at(1, .asks(.isValid(.t0)), .asks(.contains(.t0, .main)), .setDate(0, 5))],
@@ -65,7 +66,7 @@ extension RuleChapter {
         "@1 1m0 T0 @7 T0 @9 T0 0- =stopped date(T0)=11")),
     Rule(
       "R98",
-      "In its call-out a timer still has the date for which it fires.",
+      "During its call-out, a timer still has the date for which it fires.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: .always(.asks(.date(0)), .stop))],
@@ -73,11 +74,11 @@ extension RuleChapter {
         "@1 1m0 T0 date(T0)=1 0- =stopped date(T0)=3")),
     Rule(
       "R99",
-      "A date that is set in the call-out stands and sets a new phase if it is later than the one for which the "
-        + "timer fires, and a past one counts as the time at which it was set; another means nothing. An invalid "
+      "A date that is set in the call-out is kept and starts a new phase if it is later than the one for which the "
+        + "timer fires, and a past one counts as the time at which it was set; an earlier one is ignored. An invalid "
         + "timer has no date.",
-      here: "A date that is set in the call-out stands and sets a new phase; a past one fires again in the next "
-        + "pass (M30). An invalid timer keeps its date (M27).",
+      here: "A date that is set in the call-out is kept and starts a new phase; after a past one, the timer fires "
+        + "again in the next pass (M30). An invalid timer keeps its date (M27).",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: Body([[.setDate(0, 4)], [], [.stop]]))],
@@ -103,7 +104,7 @@ extension RuleChapter {
   private static let firing = [
     Rule(
       "R99a",
-      "A timer does not fire within its own call-out; others fire in nested runs, once.",
+      "A timer does not fire within its own call-out; other due timers fire once in nested runs.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 1, body: Body([[.work(3), .polls()], [.stop]])), .at(1), .at(2)],
@@ -111,7 +112,7 @@ extension RuleChapter {
         "@1 1m0 T0 @4 2m0 T1 T2 1m0 =timedOut @5 T0 0- =stopped")),
     Rule(
       "R99b",
-      "A timer is of one loop at a time, in any number of its modes, once in each, and fires once for each date.",
+      "A timer belongs to one loop at a time, in any number of its modes, once in each, and fires once for each date.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: .always(.stop))],
@@ -119,9 +120,9 @@ extension RuleChapter {
         "@1 1m0 T0 0- =stopped @3 1m1 T0 0- =stopped date(T0)=5")),
     Rule(
       "R99c",
-      "Invalidating a timer is final, takes it out of everything, and takes its date.",
-      here: "Invalidating a timer is final, takes it out of everything, leaves its date (M27), and releases its "
-        + "block when no call-out runs (M22).",
+      "Invalidating a timer is permanent, removes it from all modes and common items, and clears its date.",
+      here: "Invalidating a timer is permanent, removes it from all modes and common items, keeps its date (M27), and "
+        + "releases its block when no call-out runs (M22).",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 1, body: .once(.invalidate(.t0)))],
@@ -133,8 +134,8 @@ extension RuleChapter {
         ours: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=1 =finished", [.m27])),
     Rule(
       "R99d",
-      "A timer that is removed in its own call-out stays valid and keeps its next date, and it may be added again, here "
-        + "or elsewhere.",
+      "A timer that is removed in its own call-out stays valid and keeps its next date, and can be added to the same "
+        + "or another loop.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: Body([[.remove(.t0, .main)], [.stop]]))],
@@ -154,14 +155,14 @@ extension RuleChapter {
   private static let belongings = [
     Rule(
       "R99f",
-      "A tolerance means nothing on Linux.",
-      here: "The loop sleeps until the first timer cannot wait any longer, and then fires all that are due; at most "
-        + "half the interval of a repeating timer is used, and the phase stays (M8).",
+      "A tolerance has no effect on Linux.",
+      here: "The loop sleeps until the first tolerance of a timer ends, and then fires all due timers; a repeating "
+        + "timer's tolerance is limited to half its interval, and its phase is kept (M8).",
       notShown: "Programs have no tolerances."),
     Rule(
       "R99g",
-      "A loop contains a timer only if it is in one of the loop's modes, also among the common items.",
-      here: "A loop contains a timer or an observer only if it is in one of its modes, also among the common items "
+      "A loop contains a timer, also as a common item, only if the timer is in one of its modes.",
+      here: "A loop contains a timer or an observer, also as a common item, only if the item is in one of its modes "
         + "(M9).",
       Script(
         Program(

@@ -6,7 +6,7 @@ extension RuleChapter {
   private static let ofWakeUps = [
     Rule(
       "R44",
-      "Many wake-ups before the loop answers are one.",
+      "Several wake-ups count as one until the loop handles them.",
       Script(
         Program(
           sources: [.idle], observers: [.ofWait], main: .adds(.o0, .s0) + [.runs()],
@@ -14,7 +14,7 @@ extension RuleChapter {
         "1m0 BW @1 AW BW asleep-for-ever~ AW 0- =stopped")),
     Rule(
       "R45",
-      "A wake-up of a sleeping loop makes one more pass and ends no run.",
+      "A wake-up of a sleeping loop causes one more pass and ends no run.",
       Script(
         Program(
           sources: [.idle], observers: [.ofAll], timers: [.at(5, .stop)], main: .adds(.o0, .s0, .t0) + [.runs()],
@@ -22,7 +22,7 @@ extension RuleChapter {
         "1m0 E BT BS BW @1 AW BT BS BW @5 AW T0 X 0- =stopped")),
     Rule(
       "R46",
-      "A wake-up outside every run is forgotten.",
+      "A wake-up outside a run is discarded.",
       Script(
         Program(observers: [.ofWait], timers: [.at(1)], main: .adds(.o0, .t0) + [.wakeUp, .runs()]),
         """
@@ -30,10 +30,10 @@ extension RuleChapter {
         """)),
     Rule(
       "R47",
-      "A wake-up after the wait of a pass is forgotten, as the next pass follows anyway; so is one after the last "
-        + "wait of a nested run.",
-      here: "A wake-up after the wait of a pass is forgotten, as the next pass follows anyway; one after the last "
-        + "wait of a nested run belongs to the run around it (M26).",
+      "A wake-up after the wait of a pass is discarded, because the next pass follows in any case; so is one after the "
+        + "last wait of a nested run.",
+      here: "A wake-up after the wait of a pass is discarded, because the next pass follows in any case; one after the "
+        + "last wait of a nested run belongs to the enclosing run (M26).",
       Script(
         Program(
           observers: [.ofWait, .at(Stages.afterWaiting | Stages.exit, .always(.wakeUp))],
@@ -51,7 +51,7 @@ extension RuleChapter {
         ours: "1m0 BS.1 2m1 X.2 1m0 =timedOut BW AW BW asleep-for-ever~ AW 0- =stopped", [.m26])),
     Rule(
       "R48",
-      "A wake-up during a pass, before its wait, keeps that wait from sleeping; a pass that polls takes it.",
+      "A wake-up during a pass, before its wait, prevents that wait from sleeping; a polling pass consumes it.",
       Script(
         Program(
           observers: [.ofWait, .at(Stages.beforeTimers, repeats: false, .once(.wakeUp))], timers: [.at(2)],
@@ -64,8 +64,8 @@ extension RuleChapter {
         "1m0 S0 BW @2 AW T0 0- =stopped")),
     Rule(
       "R49",
-      "A run nested in an observer before the wait takes the wake-up of the run around it.",
-      here: "A run nested in an observer before the wait takes nothing from the run around it (M2).",
+      "A run nested in an observer before the wait consumes the wake-up of the enclosing run.",
+      here: "A run nested in an observer before the wait leaves the wake-up to the enclosing run (M2).",
       Script(
         Program(
           sources: [.idle],
@@ -80,8 +80,8 @@ extension RuleChapter {
   private static let ofChanges = [
     Rule(
       "R50",
-      "Adding a timer, a descriptor source or a waiting port and moving a timer take effect on a sleeping loop; a "
-        + "signal and removing an item need a wake-up.",
+      "Adding a timer, a descriptor source or a port with messages and moving a timer take effect on a sleeping loop; "
+        + "a signal and the removal of an item require a wake-up.",
       Script(
         Program(
           sources: [.idle], observers: [.ofWait], timers: [.at(3), .at(4, .stop)], main: .adds(.o0, .s0) + [.runs()],
@@ -94,8 +94,8 @@ extension RuleChapter {
         "1m0 BW @4 AW T0 S0 0- =handledSource")),
     Rule(
       "R51",
-      "Setting a timer's date from another thread takes effect on a sleeping loop, which makes a pass for it.",
-      here: "Setting a timer's date from another thread takes effect on a sleeping loop, without a pass (M25).",
+      "Setting a timer's date from another thread takes effect on a sleeping loop and causes a pass.",
+      here: "Setting a timer's date from another thread takes effect on a sleeping loop without a pass (M25).",
       Script(
         Program(
           observers: [.ofWait], timers: [.at(5)], main: .adds(.o0, .t0) + [.runs()],
@@ -103,8 +103,8 @@ extension RuleChapter {
         coreFoundation: "1m0 BW @2 AW BW @9 AW T0 0- =finished", ours: "1m0 BW @9 AW T0 0- =finished", [.m25])),
     Rule(
       "R52",
-      "A wake-up takes the loop's lock, and waits for a call-out that runs under it.",
-      here: "No call-out holds up a wake-up by another thread (M10).",
-      notShown: "It takes another thread that is held up."),
+      "A wake-up takes the loop's lock, and waits for a call-out during which the lock is held.",
+      here: "No call-out delays a wake-up by another thread (M10).",
+      notShown: "It requires another thread that is blocked."),
   ]
 }
