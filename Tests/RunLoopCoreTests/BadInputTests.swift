@@ -146,7 +146,7 @@ struct BadPlaceTests {
   }
 
   @Test(
-    "what is asked of a mode that does not exist, or of the common pseudo-mode as if it were one, is nothing",
+    "queries of an unknown mode, or of the common pseudo-mode as if it were a mode, return nothing",
     .rule(.r32, .r100))
   func asked() throws {
     let pipe = try RawPipe()
@@ -197,7 +197,7 @@ struct BadPlaceTests {
   }
 
   @Test(
-    "each error says what is the matter", .rule(.m7, .m11, .m21),
+    "each error describes its cause", .rule(.m7, .m11, .m21),
     arguments: [
       (RunLoopError.loopHasEnded, "the thread of the run loop has ended"),
       (.notAMode(.common), "\"kCFRunLoopCommonModes\" stands for the common modes and is not a mode itself"),

@@ -69,7 +69,7 @@ struct BlockQueueTests {
     }
   }
 
-  @Test("what was posted before the sequence number stays, in its order", .rule(.r59))
+  @Test("blocks posted before the sequence number stay in order", .rule(.r59))
   func hiddenPrefix() {
     let ran = Recorder()
     var queue = BlockQueue()

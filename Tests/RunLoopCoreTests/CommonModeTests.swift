@@ -151,7 +151,7 @@ struct CommonModeTests {
     #expect(log == "S0 O T S0 O T finished - - - - - -")
   }
 
-  @Test("an item that has left all modes one by one is let go when it is invalidated", .rule(.r106, .m9))
+  @Test("an item that has left all modes one by one is released when it is invalidated", .rule(.r106, .m9))
   func noLeak() {
     let log = record(observing: nil) { _, loop, log in
       let observer = holdingObserver(log)

@@ -71,7 +71,7 @@ struct DescriptorEventTests {
     #expect(log == "D[hangUp] D[hangUp] finished")
   }
 
-  @Test("what was written before the end can be read with the hang-up", .rule(.r77, .m6))
+  @Test("data written before the end can be read with the hang-up", .rule(.r77, .m6))
   func hangUpWithData() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in

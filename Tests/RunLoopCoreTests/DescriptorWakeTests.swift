@@ -29,7 +29,7 @@ struct DescriptorWakeTests {
   }
 
   @Test(
-    "whatever wakes a loop wakes it out of an epoll set", .rule(.r45, .r50, .m2, .m3, .m6), arguments: Waking.allCases)
+    "every kind of wake-up ends a wait in an epoll set", .rule(.r45, .r50, .m2, .m3, .m6), arguments: Waking.allCases)
   func wakes(waking: Waking) throws {
     let idle = try RawPipe()
     let ready = try RawPipe()

@@ -27,7 +27,7 @@ struct EmptyModeTests {
     case source, port, timer, block, commonBlock
   }
 
-  @Test("whatever could still happen keeps a mode alive", .rule(.r25, .r26), arguments: Content.allCases)
+  @Test("every item that can still be called keeps a mode alive", .rule(.r25, .r26), arguments: Content.allCases)
   func alive(content: Content) {
     let log = record { _, loop, log in
       switch content {

@@ -9,7 +9,8 @@ import TestSupport
 @Suite("A loop that is kept beyond its thread", .timeLimit(.minutes(20)))
 struct EndedLoopItemTests {
   @Test(
-    "has let its timers and observers go, which others can take", .rule(.r117, .m35),
+    "a loop whose thread has ended has released its timers and observers, which other loops can take",
+    .rule(.r117, .m35),
     arguments: [RunLoop.Mode.default, .common])
   func letsGo(mode: RunLoop.Mode) {
     let log = Log()

@@ -346,7 +346,7 @@
   @Suite("Kernels without a wait by the nanosecond", .timeLimit(.minutes(20)))
   struct MillisecondWaitTests {
     @Test(
-      "where the kernel knows no wait by the nanosecond, or a filter forbids it, the loop counts milliseconds",
+      "if the kernel lacks a wait in nanoseconds, or a filter forbids it, the loop waits in milliseconds",
       .rule(.r2, .r14))
     func fallsBack() async {
       await #expect(processExitsWith: .success) {

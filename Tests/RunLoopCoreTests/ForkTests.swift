@@ -42,7 +42,7 @@ struct ForkTests {
     }
   }
 
-  @Test("what a child causes is not taken for what its parent's thread does", .rule(.r113))
+  @Test("a child's activity is not attributed to its parent's thread", .rule(.r113))
   func cause() async {
     await #expect(processExitsWith: .success) {
       let end = onVirtualTime { _, _ in

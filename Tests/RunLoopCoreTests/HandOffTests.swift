@@ -17,7 +17,7 @@ struct HandOffTests {
     #expect(log == "E BT BS 1 2 3 BT BS BW AW X timedOut")
   }
 
-  @Test("what was handed over counts as a handled source: one run does all of it", .rule(.m34, .r8))
+  @Test("handed-over work counts as a handled source, and one run performs all of it", .rule(.m34, .r8))
   func handled() {
     let log = record(observing: nil) { _, loop, log in
       for name in ["1", "2", "3"] { loop.handOff(name, log) }
@@ -71,7 +71,7 @@ struct HandOffTests {
   }
 
   @Test(
-    "what is handed over meanwhile signals the source again: it is performed by the next pass", .rule(.m34, .r64, .r65))
+    "work handed over meanwhile signals the source again and is performed by the next pass", .rule(.m34, .r64, .r65))
   func meanwhile() {
     let log = record { _, loop, log in
       _ = loop.handOff(inModes: [.default]) {

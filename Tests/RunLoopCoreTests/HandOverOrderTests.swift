@@ -101,7 +101,7 @@ struct HandOverOrderTests {
   }
 
   @Test(
-    "serving is delayed once for a signal that is gone at its turn, but not again in the next pass",
+    "serving is delayed once for a signal that was withdrawn by its turn, but not again in the next pass",
     .rule(.m19))
   func neverTwice() {
     let log = record { time, loop, log in
@@ -126,7 +126,7 @@ struct HandOverOrderTests {
     #expect(log == "E BT BS BW AW BT BS BW AW P BT BS S BT BS BW AW X timedOut")
   }
 
-  @Test("what has woken an outer run is forgotten when an observer of it runs the loop", .rule(.m19))
+  @Test("the cause of an outer run's wake-up is discarded when its observer runs the loop", .rule(.m19))
   func nestedInObserver() {
     let log = record { time, loop, log in
       guard let scene = try? Scene(loop, log, isWatching: true) else { return log.write("no pipe") }

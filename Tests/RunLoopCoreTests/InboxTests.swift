@@ -77,7 +77,7 @@ struct InboxTests {
     inbox.checkInvariants()
   }
 
-  @Test("what races with the closing is either taken or rejected, never neither", .rule(.m14, .m21))
+  @Test("a post that races with the closing is either taken or rejected", .rule(.m14, .m21))
   func racingClose() {
     for _ in 0..<20 {
       let inbox = Inbox()

@@ -91,7 +91,7 @@ struct PortQueueTests {
     #expect(log == "sent sent sent sent sent 2 waiting 3 dropped P4 P5 0 waiting 3 dropped")
   }
 
-  @Test("what a dropped message carried is released by its successor's sender, under no lock", .rule(.m10))
+  @Test("the contents of a dropped message are released by its successor's sender, with no lock held", .rule(.m10))
   func droppedPayload() {
     let log = Log()
     let port = Port(queueLimit: 1, whenFull: .dropOldest)

@@ -138,7 +138,7 @@ struct DiagnosticTests {
     #expect(promise.loop?.threadDescription == "a thread that has not been started")
   }
 
-  @Test("what is no mistake is not reported", .rule(.r34, .r46, .r74, .m20))
+  @Test("valid calls without an effect are not reported", .rule(.r34, .r46, .r74, .m20))
   func quiet() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in

@@ -39,7 +39,7 @@ struct RefusalTests {
     #expect(log == "false false false false 2 finished true true 0 E E BT BT BS BS T X X timedOut")
   }
 
-  @Test("what is in a mode already is not rejected, and not added twice", .rule(.r87, .r99b))
+  @Test("an item that is already in a mode is neither rejected nor added twice", .rule(.r87, .r99b))
   func duplicates() {
     let log = record { _, loop, log in
       let source = RunLoop.Source { log.write("S0") }

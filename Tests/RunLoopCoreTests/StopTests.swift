@@ -94,7 +94,7 @@ struct StopTests {
     #expect(log == "E BT BS S0 X stopped")
   }
 
-  @Test("what comes later in the pass of a stop still happens", .rule(.r39))
+  @Test("the rest of the pass in which a stop occurs is completed", .rule(.r39))
   func restOfPass() {
     let log = record { _, loop, log in
       loop.once(.beforeTimers) { loop.stop() }

@@ -178,7 +178,8 @@ struct ThreadEndTests {
   }
 
   @Test(
-    "what a cancel call-out posts is dropped and counted, and what it adds is rejected", .rule(.r115, .m14, .m21, .m35))
+    "a block posted by a cancel call-out is dropped and counted, and an item that it adds is rejected",
+    .rule(.r115, .m14, .m21, .m35))
   func posted() {
     let log = Log()
     let loop = onNewThread {

@@ -91,7 +91,7 @@ struct ToleranceTests {
     #expect(repeating.tolerance == 2)
   }
 
-  @Test("what else wakes the loop within the range fires the timer too", .rule(.r99f, .m8))
+  @Test("another wake-up of the loop within the range also fires the timer", .rule(.r99f, .m8))
   func wokenWithin() {
     let log = onVirtualTime { time, loop in
       let log = Log()

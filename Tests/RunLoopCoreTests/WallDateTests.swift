@@ -45,7 +45,7 @@ struct WallDateTests {
     }
   }
 
-  @Test("what the clock cannot count to saturates, and what is not a number does not come", .rule(.m12, .m29))
+  @Test("a date beyond the clock's range saturates, and NaN is never reached", .rule(.m12, .m29))
   func saturates() {
     for offset in [0, Self.offset, -Self.offset, .max, .min] {
       for date in [63_113_904_000, 1e19, Double.greatestFiniteMagnitude, .infinity, .nan] {

@@ -141,7 +141,7 @@ private final class OneFace: LoopFaces {
     #expect(withWait.complaints != withoutWait.complaints)
   }
 
-  @Test("what began before the first look has lasted at least as long as the look, and later work has not")
+  @Test("a call-out that began before the first look has lasted at least as long as the look, and a later one has not")
   func older() {
     func look(_ number: UInt64) -> HangJudge.Look {
       .init(slot: 0, callOut: .init(number: number), isAsleep: false)

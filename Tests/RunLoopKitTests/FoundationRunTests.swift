@@ -275,7 +275,7 @@ struct FoundationRunTests {
   }
 
   @Test(
-    "in the last destructors of a thread, when its loop has ended, a run is false, and this is no mistake",
+    "in the last destructors of a thread, when its loop has ended, a run returns false and reports nothing",
     .rule(.r17, .m15))
   func ended() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {

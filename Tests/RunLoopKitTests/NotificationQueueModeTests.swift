@@ -10,7 +10,7 @@ import Testing
 @Suite("Notification queues: modes", .timeLimit(.minutes(20)))
 struct NotificationQueueModeTests {
   // L17
-  @Test("what is queued for a mode that is not common is posted there, and only there", .rule(.m18))
+  @Test("a notification queued for a mode that is not common is posted only in that mode", .rule(.m18))
   func customMode() {
     let text = journal { rig in
       rig.keepAlive()

@@ -7,7 +7,7 @@ import Testing
 @Suite("Foundation at the end of a thread", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ThreadEndUseTests {
   @Test(
-    "whatever a thread calls or releases at its end may use Foundation, on every kind of thread", .rule(.r115, .m36))
+    "code that runs at a thread's end can use Foundation, on every kind of thread", .rule(.r115, .m36))
   func everywhere() throws {
     let list = try runProgram("thread-ends", ["list"]).output.split(separator: "\n")
     let cases = list.map { $0.split(separator: "\t").map(String.init) }

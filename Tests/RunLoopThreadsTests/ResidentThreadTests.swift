@@ -52,7 +52,7 @@ struct ResidentThreadTests {
     #expect(!ids.value.contains(RunLoop.callingThreadID))
   }
 
-  @Test("what the hooks have captured is released with the thread")
+  @Test("the values captured by the hooks are released with the thread")
   func hooksReleased() throws {
     let log = Log()
     let opened = Token(log, "start")

@@ -94,7 +94,7 @@ import Testing
       ours: "E BT BS BW BW.1 AW T0 X =finished")
   }
 
-  @Test("the date of a timer that is gone makes a pass, or none", .rule(.m20))
+  @Test("the date of a removed timer causes a pass, or none", .rule(.m20))
   func ghostDate() {
     let program = Program(
       sources: [SourcePlan()],

@@ -130,7 +130,8 @@ struct UnconfirmedMessages {
 
 /// A thread or task that is waiting for a reply, reused by blocking threads.
 final class ReplyWaiter: @unchecked Sendable {
-  // Sendable: the port's lock guards all mutable state.
+  // Sendable: the port's lock guards the variables while the request is registered. Only the requesting thread uses
+  // them before that, and `token` does not change afterwards.
   typealias Outcome = Result<MessagePort.Reply?, MessagePortError>
 
   /// The request's token, or 0 if it was not sent yet.

@@ -86,8 +86,8 @@ extension RuleChapter {
     Rule(
       "R10",
       "A pass serves one ready port, so each port costs a complete pass with its observers.",
-      here: "A pass serves one class of ready items, and all ready descriptors that its wait found; a run that returns "
-        + "after a source serves one descriptor source or one message (M19).",
+      here: "A pass serves one class of ready items, in the case of descriptors all that its wait found; a run that "
+        + "returns after a source serves one descriptor source or one message (M19).",
       notShown: descriptorReason),
     Rule(
       "R11",
