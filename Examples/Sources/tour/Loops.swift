@@ -13,14 +13,14 @@ import RunLoopThreads
   var ticks: [String] = []
   for await _ in Timer.ticks(every: .milliseconds(100), on: .main) {
     ticks.append("\((SuspendingClock.now - start) / .milliseconds(1), digits: 0) ms")
-    if ticks.count == 5 { break }
+    if ticks.count == 5 { return "ticks after " + ticks.joined(separator: ", ") }
   }
-  return "ticks after " + ticks.joined(separator: ", ")
+  throw Unexpected("the ticks ended after \(ticks)")
 }
 
 @MainActor func tomorrow() async throws -> String {
   let start = SuspendingClock.now
-  let log = try await VirtualTime.onResidentThread { time in
+  let count = try await VirtualTime.onResidentThread { time in
     let reminder = RunLoop.current.schedule(in: .seconds(60 * 60), repeating: .seconds(60 * 60)) { _ in
       time.log.write("reminder")
     }
@@ -28,8 +28,8 @@ import RunLoopThreads
     reminder.invalidate()
     return time.log.count(of: "reminder")
   }
-  guard log >= 23 else { throw Unexpected("\(log) reminders in a day") }
-  return "a day with \(log) hourly reminders took \((SuspendingClock.now - start) / .milliseconds(1), digits: 0) ms"
+  guard count >= 23 else { throw Unexpected("\(count) reminders in a day") }
+  return "a day with \(count) hourly reminders took \((SuspendingClock.now - start) / .milliseconds(1), digits: 0) ms"
 }
 
 @MainActor func hang() async throws -> String {

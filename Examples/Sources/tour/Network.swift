@@ -18,8 +18,10 @@ import RunLoopSockets
   defer { client.invalidate() }
   try RunLoop.main.add(client, forMode: .default)
   try await client.send(line: "hello")
-  for try await line in client.lines() { return "\(listener.address) echoed \"\(line)\"" }
-  throw Unexpected("the connection ended")
+  var lines = client.lines().makeAsyncIterator()
+  let line = try await lines.next()
+  guard line == "hello" else { throw Unexpected(line ?? "the connection ended") }
+  return "\(listener.address) echoed \"hello\""
 }
 
 /// Sends the same response to the first request of each connection.
