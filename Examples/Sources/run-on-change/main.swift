@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a command when a directory has changed and then been quiet for 200 ms.
+// Runs a command when a directory has changed and then been quiet for 200 ms. A run in progress is ended first.
 //
 //     swift run --package-path Examples run-on-change DIRECTORY COMMAND…
 //     swift run --package-path Examples run-on-change --demo
 //
-// SIGINT and SIGTERM end it. The demo makes a burst of changes, and exits with 0 if the command ran once for it.
+// SIGINT, SIGTERM and SIGHUP end it and the command. The demo makes two bursts of changes, and exits with 0 if one run
+// followed each of them.
 
 import Glibc
 import RunLoopCore
@@ -41,35 +42,68 @@ import RunLoopSystemEvents
   try RunLoop.main.add(files, forMode: .common)
 }
 
-@MainActor func run(_ command: [String]) {
-  Task {
+/// A command that runs once at a time, with the processes that it starts.
+@MainActor final class Command {
+  private let words: [String]
+  private var task: Task<Void, Never>?
+
+  init(_ words: [String]) { self.words = words }
+
+  func restart() {
+    let previous = task
+    previous?.cancel()
+    task = Task {
+      await previous?.value
+      await run()
+    }
+  }
+
+  func stop() async {
+    task?.cancel()
+    await task?.value
+  }
+
+  private func run() async {
+    var options = SpawnedProcess.Options()
+    // Cancelling a run ends its whole process group.
+    options.leadsProcessGroup = true
+    options.standardError = .standardOutput
     do {
-      let result = try await SpawnedProcess.run(.init(command[0]), command.dropFirst().map { .init($0) })
-      print("\(result.outputText)\(command[0]): \(result.status)")
+      let result = try await SpawnedProcess.run(words[0], Array(words.dropFirst()), options: options)
+      print("\(result.outputText)\(words[0]): \(result.status)")
+    } catch is CancellationError {
+      print("\(words[0]): cancelled")
     } catch {
-      print("\(command[0]): \(error)")
+      print("\(words[0]): \(error)")
     }
     fflush(nil)
   }
 }
 
-/// Writes ten files in a row, and counts how often the action was called.
+/// Writes two bursts of ten files, and returns whether the action was called once for each.
 @MainActor func demo() throws -> Bool {
   var template = Array("/tmp/run-on-change-XXXXXX".utf8CString)
   guard mkdtemp(&template) != nil else { return false }
   let directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-  var count = 0
-  try watch(directory) { count += 1 }
-  for number in 0..<10 {
-    close(open("\(directory)/\(number)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
-    RunLoop.main.run(mode: .default, for: .milliseconds(20))
+  let paths = (0..<20).map { "\(directory)/\($0)" }
+  defer {
+    for path in paths { unlink(path) }
+    rmdir(directory)
   }
-  RunLoop.main.run(mode: .default, for: .seconds(1))
-  let isRight = count == 1
-  print("ten changes, \(count) call")
-  for number in 0..<10 { unlink("\(directory)/\(number)") }
-  rmdir(directory)
-  return isRight
+  var count = 0
+  try watch(directory) {
+    count += 1
+    RunLoop.main.stop()
+  }
+  for burst in [paths[..<10], paths[10...]] {
+    for path in burst { close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)) }
+    // Ends with the call.
+    RunLoop.main.run(mode: .default, for: .seconds(10))
+  }
+  // A call too many would follow within the delay.
+  RunLoop.main.run(mode: .default, for: .milliseconds(500))
+  print("two bursts of ten changes, \(count) calls")
+  return count == 2
 }
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -78,8 +112,14 @@ guard arguments.count >= 2 else {
   print("usage: run-on-change DIRECTORY COMMAND… | --demo")
   exit(2)
 }
-try watch(arguments[0]) { run(Array(arguments.dropFirst())) }
-for signal in [SIGINT, SIGTERM] {
+let command = Command(Array(arguments.dropFirst()))
+try watch(arguments[0]) { command.restart() }
+for signal in [SIGINT, SIGTERM, SIGHUP] {
   try RunLoop.main.add(SignalSource(signal: signal) { _, _ in RunLoop.main.stop() }, forMode: .common)
+}
+RunLoop.main.runUntilStopped()
+Task {
+  await command.stop()
+  RunLoop.main.stop()
 }
 RunLoop.main.runUntilStopped()
