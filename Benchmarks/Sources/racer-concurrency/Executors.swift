@@ -64,7 +64,7 @@ private func raceExecutors(_ run: (_ actors: any SerialExecutor, _ tasks: any Ta
   let queue = QueueExecutor()
   run(queue, queue)
   race_set_peer("a thread with a queue")
-  run(PThreadSerialExecutor(), PThreadTaskExecutor())
+  run(PThreadExecutor(for: .actors), PThreadExecutor(for: .tasks))
 }
 
 func e1() {
