@@ -16,7 +16,9 @@ import RunLoopThreads
   }
   worker.stop()
   let report = await worker.finished()
-  guard names == (1...3).map({ "\($0) on \"worker\"" }), report.completedCount == 3 else { throw Unexpected("\(names), \(report)") }
+  guard names == (1...3).map({ "\($0) on \"worker\"" }), report.completedCount == 3 else {
+    throw Unexpected("\(names), \(report)")
+  }
   return names.joined(separator: ", ") + "; ended with \(report.completedCount) done, \(report.rejectedCount) rejected"
 }
 
