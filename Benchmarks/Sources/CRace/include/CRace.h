@@ -15,9 +15,9 @@ extern "C" {
 
 // -- Options and results
 
-/// Parses `WORKLOAD [--capture] [--pinned] [--one | --thousand] [--quick | --smoke]`, and starts a second thread that
-/// stays alive: the C library omits atomic operations in a single-threaded process, which no loop with posting
-/// threads is.
+/// Parses `WORKLOAD [--capture] [--pinned | --apart] [--one | --thousand] [--quick | --smoke]`, and starts a second
+/// thread that stays alive: the C library omits atomic operations in a single-threaded process, which no loop with
+/// posting threads is.
 void race_begin(int argc, char *const *argv, const char *peer);
 /// Whether the options name this workload.
 bool race_is(const char *workload);
