@@ -204,8 +204,8 @@ let package = Package(
       name: "named-victim",
       dependencies: [
         "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopKit",
-        "RunLoopHTTP", "RunLoopInstruments", "RunLoopMessages", "RunLoopSockets", "RunLoopThreads",
-        "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
+        "RunLoopHTTP", "RunLoopInstruments", "RunLoopMessages", "RunLoopSockets", "RunLoopSystemEvents",
+        "RunLoopThreads", "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
       ],
       path: "Tests/NamedVictim", swiftSettings: swiftSettings),
     .testTarget(

@@ -43,8 +43,9 @@ extension StreamWatch {
     guard let watch = watch(of: stream, making: true), let source = watch.source, let observer = watch.observer else {
       return
     }
+    // The observer's loop is the stream's. Another loop rejects and reports it; its thread may not use the stream too.
+    guard loop.add(observer, forMode: mode) || loop.contains(observer, forMode: mode) else { return }
     loop.add(source, forMode: mode)
-    loop.add(observer, forMode: mode)
     source.signal()
     loop.wakeUp()
   }

@@ -4,6 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopMessages
 import RunLoopSockets
+import RunLoopSystemEvents
 import RunLoopThreads
 import TestSupport
 
@@ -16,6 +17,9 @@ final class Ports: Sendable {
   func run() {
     lookup()
     connection()
+    stream()
+    datagram()
+    program()
     let name = "named-victim-\(getpid())"
     let port = receiver(name)
     let remote = sender(name)
@@ -37,6 +41,37 @@ final class Ports: Sendable {
     let connection = Socket.connect(toHost: "127.0.0.1", port: port, on: loop) { _ in done.set() }
     done.wait()
     withExtendedLifetime((listener, connection)) {}
+  }
+
+  private func stream() {
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
+    let input = sure(try InputByteStream(takingOver: ends[0]))
+    let done = Flag()
+    input.handler = { _, event in if case .hasBytesAvailable = event { done.set() } }
+    sure(try input.schedule(in: loop, forMode: .default))
+    input.open()
+    write(ends[1], "x", 1)
+    done.wait()
+    input.close()
+  }
+
+  private func datagram() {
+    let done = Flag()
+    let receiver = sure(try DatagramSocket(boundTo: SocketAddress(host: "127.0.0.1", port: 0)) { _, _ in done.set() })
+    sure(try loop.add(receiver, forMode: .default))
+    let sender = sure(try DatagramSocket(boundTo: SocketAddress(host: "127.0.0.1", port: 0)))
+    _ = sure(try sender.send([1], to: receiver.localAddress()))
+    done.wait()
+    withExtendedLifetime((receiver, sender)) {}
+  }
+
+  private func program() {
+    let done = Flag()
+    let child = sure(try SpawnedProcess("true"))
+    let source = ChildProcessSource(child) { _, _ in done.set() }
+    sure(try loop.add(source, forMode: .default))
+    done.wait()
   }
 
   private func receiver(_ name: String) -> MessagePort.Local {

@@ -5,259 +5,259 @@
 /// A rule of the documentation's page of rules, by its name.
 package enum RuleID: String, CaseIterable, Sendable {
   /// A run sets its mode, calls the entry observers, makes passes, calls the exit observers, and restores the mode and
-  /// the state of the run around it.
+  /// the state of the enclosing run.
   case r1 = "R1"
-  /// The phases of a pass come in one order: before timers, before sources, blocks, sources, blocks if a source
-  /// performed, main queue, before waiting, wait, after waiting, one class of ready things, blocks, result.
+  /// The phases of a pass have a fixed order: before timers, before sources, blocks, sources, blocks if a source
+  /// performed, main queue, before waiting, wait, after waiting, one class of ready items, blocks, result.
   case r2 = "R2"
-  /// A pass that has performed a source, or whose run has no time, polls: it calls no observers around its wait and
-  /// still serves what is ready.
+  /// A pass that has performed a source, or whose run has a timeout of zero, polls: it calls no observers around its
+  /// wait and still serves ready items.
   case r3 = "R3"
-  /// The main queue is not asked before the wait in the first pass of a run, nor in the pass after it was served.
+  /// The main queue is not checked before the wait in the first pass of a run, nor in the pass after it was served.
   case r4 = "R4"
   /// Timers fire only after the wait, and the blocks that they post run after them in the same pass.
   case r5 = "R5"
-  /// The result is the first that holds: handled source, timed out, stopped, finished.
+  /// The result is the first that applies: handled source, timed out, stopped, finished.
   case r6 = "R6"
-  /// A stop that loses to another result is forgotten.
+  /// A stop is discarded if another result takes precedence.
   case r7 = "R7"
   /// A run that returns after a source returns for sources, descriptor sources, ports and the main queue, not for
   /// timers, blocks, observers or wake-ups.
   case r8 = "R8"
   /// A run that returns after a source performs at most one source; the others stay signalled.
   case r9 = "R9"
-  /// A pass serves one class of ready things, of descriptors all that its wait has found; a run that returns after a
-  /// source serves one descriptor source or one message (M19).
+  /// A pass serves one class of ready items, in the case of descriptors all that its wait found; a run that returns
+  /// after a source serves one descriptor source or one message (M19).
   case r10 = "R10"
-  /// Classes of ready things take turns, whatever the order of their sources; a wake-up takes no pass from them, and
+  /// Classes of ready items take turns, whatever the order of their sources; a wake-up takes no pass from them, and
   /// timers do not starve (M19).
   case r11 = "R11"
-  /// A run whose time is zero or less makes one pass, which polls, and is timed out or has handled a source; it is
-  /// neither stopped nor finished after the pass.
+  /// A run with a timeout of zero or less makes one polling pass, and returns timed out or handled source; after the
+  /// pass it returns neither stopped nor finished.
   case r12 = "R12"
-  /// A time of more than 504 911 232 s, an infinite one and one that is not a number never time out.
+  /// A timeout that is longer than 504 911 232 s, infinite or not a number never expires.
   case r13 = "R13"
-  /// A run's time counts from its entry on the monotonic clock and is checked when a pass ends: a long call-out
-  /// overruns it.
+  /// A run's timeout is measured from its entry on the monotonic clock and checked at the end of a pass, so a long
+  /// call-out overruns it.
   case r14 = "R14"
   /// `runUntilStopped()`, like `CFRunLoopRun`, runs the default mode indefinitely, until it is stopped or finished.
   case r15 = "R15"
-  /// A run of the common pseudo-mode is finished at once and reported.
+  /// A run of the common pseudo-mode finishes at once and is reported.
   case r16 = "R16"
-  /// A run of a loop whose thread has ended is finished.
+  /// A run of a loop whose thread has ended finishes at once.
   case r17 = "R17"
   /// Only the loop's own thread can run it (M15).
   case r18 = "R18"
-  /// No call-out is made under a lock of the loop, a mode or an item (M10).
+  /// No lock of the loop, a mode or an item is held during a call-out (M10).
   case r19 = "R19"
-  /// Modes are equal when their names are.
+  /// Modes are equal if their names are equal.
   case r20 = "R20"
-  /// A new loop has one mode, the default one, and it is common.
+  /// A new loop has one mode, the default mode, which is common.
   case r21 = "R21"
-  /// A mode is made by adding an item, posting a block or stopping the mode; not by running, asking, removing, or
-  /// making it common without common items.
+  /// Adding an item, posting a block or stopping the mode creates it; running it, querying it, removing an item, or
+  /// making it common without common items does not.
   case r22 = "R22"
   /// A mode is never removed.
   case r23 = "R23"
-  /// A run of an unknown or empty mode is finished at once, calls no observer and makes no mode.
+  /// A run of an unknown or empty mode finishes at once, calls no observer and creates no mode.
   case r24 = "R24"
   /// Sources, descriptor sources, ports, timers, and blocks that the mode can run keep it alive; observers and blocks
   /// of other modes do not.
   case r25 = "R25"
-  /// What is not signalled or not due keeps a mode alive too, and so does a timer that is being called.
+  /// Unsignalled sources and timers that are not due keep a mode alive, as does a timer that is being called.
   case r26 = "R26"
   /// On the main loop the main queue keeps every common mode alive, except in runs nested in its own work.
   case r27 = "R27"
-  /// Whether a mode is empty is asked before a run and after each pass, never before a sleep.
+  /// The loop checks whether a mode is empty before a run and after each pass, never before a sleep.
   case r28 = "R28"
-  /// A mode that holds only a block runs it and then sleeps, until its time is over or it is stopped or woken.
+  /// A run of a mode that contains only a block calls it and then sleeps until it times out, is stopped or is woken.
   case r28a = "R28a"
-  /// A run whose mode is emptied by an entry observer makes one whole pass, with its sleep.
+  /// A run whose mode is emptied by an entry observer makes one complete pass, including the sleep.
   case r28b = "R28b"
-  /// A sleeping loop that loses the last item of its mode is not woken, and is finished at its next wake-up.
+  /// Removing the last item of a sleeping loop's mode does not wake the loop; the run finishes at the next wake-up.
   case r28c = "R28c"
-  /// A run is finished by the pass in which its last timer fires.
+  /// A run finishes after the pass in which its last timer fires.
   case r29 = "R29"
-  /// The modes of a loop are those that were made; the common pseudo-mode is never one of them (M11).
+  /// A loop's modes are those that were created; the common pseudo-mode is never one of them (M11).
   case r30 = "R30"
-  /// The current mode is that of the innermost run, in every call-out; there is none outside.
+  /// In every call-out, the current mode is that of the innermost run; outside a run there is none.
   case r31 = "R31"
-  /// The next date of a mode is that of its first timer, also of one that is being called; there is none without a
-  /// timer, nor for the common pseudo-mode.
+  /// The next date of a mode is that of its first timer, even if that timer is being called; a mode without timers and
+  /// the common pseudo-mode have none.
   case r32 = "R32"
-  /// A loop is waiting only between the observers before and after its wait, and during the look of a polling pass.
+  /// A loop is waiting only between the observers before and after its wait, and while a polling pass polls.
   case r33 = "R33"
-  /// A stop outside every run is forgotten.
+  /// A stop outside a run is discarded.
   case r34 = "R34"
   /// A stop ends the innermost run only, and wakes it.
   case r35 = "R35"
-  /// A run that was stopped before a nested run began ends after it; the nested run is not stopped.
+  /// A run that was stopped before a nested run began ends after the nested run, which is not stopped.
   case r36 = "R36"
   /// A stop by an entry observer ends the run before its first pass, and costs the next run nothing (M20).
   case r37 = "R37"
-  /// A stop by an exit observer is forgotten.
+  /// A stop by an exit observer is discarded.
   case r38 = "R38"
-  /// A stop before the wait of a pass lets the pass end, without a sleep; a pass that has performed a source does not
+  /// A stop before the wait of a pass lets the pass end without a sleep; a pass that has performed a source does not
   /// wait.
   case r39 = "R39"
   /// A stop by another thread during a call-out ends the run after that pass.
   case r40 = "R40"
-  /// A stop is answered once and dies with its run.
+  /// A stop takes effect once and is discarded at the end of its run.
   case r41 = "R41"
-  /// A stop of a mode is kept until a run of that mode answers it, whichever mode is innermost, and makes the mode.
+  /// A stop of a mode is kept until it ends a run of that mode, whichever mode is innermost, and creates the mode.
   case r42 = "R42"
   /// `run()` continues after a stop.
   case r43 = "R43"
-  /// Many wake-ups before the loop answers are one.
+  /// Several wake-ups count as one until the loop handles them.
   case r44 = "R44"
-  /// A wake-up of a sleeping loop makes one more pass and ends no run.
+  /// A wake-up of a sleeping loop causes one more pass and ends no run.
   case r45 = "R45"
-  /// A wake-up outside every run is forgotten.
+  /// A wake-up outside a run is discarded.
   case r46 = "R46"
-  /// A wake-up after the wait of a pass is forgotten, as the next pass follows anyway; one after the last wait of a
-  /// nested run belongs to the run around it (M26).
+  /// A wake-up after the wait of a pass is discarded, because the next pass follows in any case; one after the last
+  /// wait of a nested run belongs to the enclosing run (M26).
   case r47 = "R47"
-  /// A wake-up during a pass, before its wait, keeps that wait from sleeping; a pass that polls takes it.
+  /// A wake-up during a pass, before its wait, prevents that wait from sleeping; a polling pass consumes it.
   case r48 = "R48"
-  /// A run nested in an observer before the wait takes nothing from the run around it (M2).
+  /// A run nested in an observer before the wait leaves the wake-up to the enclosing run (M2).
   case r49 = "R49"
-  /// Adding a timer, a descriptor source or a waiting port and moving a timer take effect on a sleeping loop; a signal
-  /// and removing an item need a wake-up.
+  /// Adding a timer, a descriptor source or a port with messages and moving a timer take effect on a sleeping loop; a
+  /// signal and the removal of an item require a wake-up.
   case r50 = "R50"
-  /// Setting a timer's date from another thread takes effect on a sleeping loop, without a pass (M25).
+  /// Setting a timer's date from another thread takes effect on a sleeping loop without a pass (M25).
   case r51 = "R51"
-  /// No call-out holds up a wake-up by another thread (M10).
+  /// No call-out delays a wake-up by another thread (M10).
   case r52 = "R52"
   /// The blocks of a mode run in the order in which they were posted, and each is released after its call.
   case r53 = "R53"
   /// Posting a block wakes a sleeping loop (M3).
   case r54 = "R54"
-  /// A block for several modes runs once, in the first of them that runs; which modes are common is asked then.
+  /// A block for several modes runs once, in the first of them that runs; the common modes are determined then.
   case r55 = "R55"
-  /// A block for no mode is rejected (M21).
+  /// A block posted for no mode is rejected (M21).
   case r56 = "R56"
-  /// Blocks of other modes keep their places before those that are posted later.
+  /// Blocks of other modes keep their places ahead of blocks that are posted later.
   case r57 = "R57"
-  /// A phase calls the blocks that were there when it began; those posted meanwhile run in the next phase that calls
-  /// blocks, and no sleep comes before it (M1).
+  /// A phase calls the blocks that were queued when it began; blocks posted meanwhile run in the next phase that calls
+  /// blocks, and the loop does not sleep before it (M1).
   case r58 = "R58"
-  /// A nested run does not see the blocks of the batch that it is nested in, and they do not keep it alive.
+  /// A nested run does not run the remaining blocks of the batch it is nested in, and they do not keep it alive.
   case r59 = "R59"
-  /// Blocks may be posted before the first run; those that are left when the thread ends are dropped.
+  /// Blocks can be posted before the first run; blocks still queued when the thread ends are dropped.
   case r60 = "R60"
   /// A main loop whose thread has ended rejects everything (M21).
   case r61 = "R61"
-  /// Signalled sources perform by ascending order, and those of one order by their first signals.
+  /// Signalled sources perform in ascending order, and those of equal order in the order of their first signals.
   case r62 = "R62"
   /// A source that is signalled again before it performs keeps its place and performs once.
   case r63 = "R63"
-  /// The signal is taken before the source performs: one that signals itself performs again in the next pass, without a
-  /// sleep before it.
+  /// The signal is cleared before the source performs: a source that signals itself performs again in the next pass,
+  /// and the loop does not sleep before it.
   case r64 = "R64"
-  /// A source that is signalled by an earlier one of the pass performs in the next pass.
+  /// A source that an earlier source of the pass signals performs in the next pass.
   case r65 = "R65"
-  /// A source that an earlier one removes still performs in this pass; one that it invalidates does not.
+  /// A source that an earlier source removes still performs in this pass; one that it invalidates does not.
   case r66 = "R66"
-  /// A source that a nested run has performed is passed over by the pass around it.
+  /// A source that a nested run has performed is skipped by the enclosing pass.
   case r67 = "R67"
-  /// A source that is signalled again may perform within its own call-out, in a nested run.
+  /// A source that is signalled again can perform within its own call-out, in a nested run.
   case r68 = "R68"
-  /// A pass has handled a source if any source performed, whatever became of the last one (M4).
+  /// A pass has handled a source if any source performed, even if the last one did not (M4).
   case r69 = "R69"
-  /// A signal wakes no loop, is kept while the source is in no mode, and means nothing to an invalid source.
+  /// A signal wakes no loop, is kept while the source is in no mode, and has no effect on an invalid source.
   case r70 = "R70"
-  /// A source may be in many modes of many loops; one signal is performed once.
+  /// A source can be in many modes of many loops; one signal is performed once.
   case r71 = "R71"
-  /// `schedule` is called once for each concrete mode that a source enters, unless it has left before the call.
+  /// `schedule` is called once for each concrete mode that a source enters, unless it leaves before the call.
   case r72 = "R72"
   /// `cancel` is called once for each `schedule` when the source leaves the mode: removed, invalidated, or at its
-  /// loop's end; after the `schedule` has returned, by the thread that ran it if it was still running.
+  /// loop's end; if the `schedule` is still running, its thread calls `cancel` after it returns.
   case r73 = "R73"
-  /// Invalidating a source is final, takes its signal, and takes it out of everything.
+  /// Invalidating a source is permanent, clears its signal, and removes it from all modes and common items.
   case r74 = "R74"
   /// A source is equal to itself only (M5).
   case r75 = "R75"
-  /// A source keeps its loops alive until it leaves them.
+  /// A source retains its loops until it leaves them.
   case r76 = "R76"
   /// A ready descriptor calls the handler of its source; the loop does not touch the payload (M6).
   case r77 = "R77"
   /// Several sources may watch one descriptor; removing one leaves the others (M6).
   case r78 = "R78"
-  /// A descriptor that is ready when it is added is reported, and reported again when it is removed and added.
+  /// A descriptor that is ready when it is added is reported, and reported again after it is removed and added.
   case r79 = "R79"
-  /// A descriptor source cannot be signalled by hand.
+  /// A descriptor source cannot be signalled manually.
   case r80 = "R80"
   /// A descriptor that cannot be watched is rejected with an error (M7).
   case r81 = "R81"
   /// A descriptor that stays ready is reported in every mode that watches it (M6).
   case r82 = "R82"
-  /// Observers of a stage are called by ascending order, and those of one order as they were added; the list is that of
-  /// the stage's beginning.
+  /// Observers of a stage are called in ascending order, and those of equal order as they were added; the list is fixed
+  /// when the stage begins.
   case r83 = "R83"
-  /// An observer that does not repeat is invalidated after its first call, however many stages it asks for, and valid
-  /// in it.
+  /// An observer that does not repeat is valid during its first call and is invalidated after it, however many stages
+  /// it observes.
   case r84 = "R84"
-  /// Of a stage's list, an observer that was removed is still called, one that was invalidated is not; one added
-  /// meanwhile is called from the next stage on.
+  /// During a stage, an observer that was removed is still called, and one that was invalidated is not; one that was
+  /// added is called from the next stage on.
   case r85 = "R85"
   /// An observer that is being called is skipped by nested runs at every stage; the others are called.
   case r86 = "R86"
-  /// An observer is of one loop at a time, in any number of its modes, and free when it has left the last.
+  /// An observer belongs to one loop at a time, in any number of its modes, until it leaves the last of them.
   case r87 = "R87"
-  /// An observer's activities do not change; one without any is never called.
+  /// An observer's activities do not change; an observer without activities is never called.
   case r88 = "R88"
-  /// An observer's handler is released when it is invalid and no call-out runs (M22).
+  /// An observer's handler is released when the observer is invalid and no call-out runs (M22).
   case r89 = "R89"
   /// An observer may remove and add itself in its own call-out.
   case r90 = "R90"
   /// A nested run calls the observers of its own entry and exit, except those being called.
   case r91 = "R91"
-  /// Dates are of the monotonic clock; one of the wall clock is turned into one when it is set.
+  /// Dates are on the monotonic clock; a date of the wall clock is converted when it is set.
   case r92 = "R92"
-  /// Timers fire by their dates, those of one date as they were added or moved; a past date counts as the time at which
-  /// it was set and reads back as it was set.
+  /// Timers fire in the order of their dates, and those of equal dates as they were added or moved; a past date counts
+  /// as the time at which it was set, but is returned unchanged.
   case r93 = "R93"
-  /// What is due is settled once; each is checked again before its call: not if it is invalid, moved to a later date,
-  /// fired by a nested run, or in no mode of the loop.
+  /// The list of due timers is fixed once; a timer on it is not called if it has become invalid, was moved to a later
+  /// date, was fired by a nested run, or is in no mode of the loop.
   case r94 = "R94"
-  /// An interval of zero or less is none; a date counts however far ahead it lies (M33).
+  /// A timer with an interval of zero or less does not repeat; a date is not limited (M33).
   case r95 = "R95"
-  /// A timer that fires once is valid in its call-out and invalid after it, also if the call-out set a date.
+  /// A one-shot timer is valid during its call-out and invalid afterwards, even if the call-out sets a date.
   case r96 = "R96"
   /// A repeating timer keeps its phase; missed dates are skipped.
   case r97 = "R97"
-  /// In its call-out a timer still has the date for which it fires.
+  /// During its call-out, a timer still has the date for which it fires.
   case r98 = "R98"
-  /// A date that is set in the call-out stands and sets a new phase; a past one fires again in the next pass (M30). An
-  /// invalid timer keeps its date (M27).
+  /// A date that is set in the call-out is kept and starts a new phase; after a past one, the timer fires again in the
+  /// next pass (M30). An invalid timer keeps its date (M27).
   case r99 = "R99"
-  /// A timer does not fire within its own call-out; others fire in nested runs, once.
+  /// A timer does not fire within its own call-out; other due timers fire once in nested runs.
   case r99a = "R99a"
-  /// A timer is of one loop at a time, in any number of its modes, once in each, and fires once for each date.
+  /// A timer belongs to one loop at a time, in any number of its modes, once in each, and fires once for each date.
   case r99b = "R99b"
-  /// Invalidating a timer is final, takes it out of everything, leaves its date (M27), and releases its block when no
-  /// call-out runs (M22).
+  /// Invalidating a timer is permanent, removes it from all modes and common items, keeps its date (M27), and releases
+  /// its block when no call-out runs (M22).
   case r99c = "R99c"
-  /// A timer that is removed in its own call-out stays valid and keeps its next date, and it may be added again, here
-  /// or elsewhere.
+  /// A timer that is removed in its own call-out stays valid and keeps its next date, and can be added to the same or
+  /// another loop.
   case r99d = "R99d"
   /// A timer that is removed or invalidated during the sleep does not fire.
   case r99e = "R99e"
-  /// The loop sleeps until the first timer cannot wait any longer, and then fires all that are due; at most half the
-  /// interval of a repeating timer is used, and the phase stays (M8).
+  /// The loop sleeps until the first tolerance of a timer ends, and then fires all due timers; a repeating timer's
+  /// tolerance is limited to half its interval, and its phase is kept (M8).
   case r99f = "R99f"
-  /// A loop contains a timer or an observer only if it is in one of its modes, also among the common items (M9).
+  /// A loop contains a timer or an observer, also as a common item, only if the item is in one of its modes (M9).
   case r99g = "R99g"
   /// The common pseudo-mode is recognised by its name (M11).
   case r100 = "R100"
   /// An item added to the common pseudo-mode is a common item and enters every common mode.
   case r101 = "R101"
-  /// A mode that is made common is entered by all common items; making it common again changes nothing.
+  /// All common items enter a mode that is made common; making it common again changes nothing.
   case r102 = "R102"
   /// An item that is removed from one concrete mode enters later common modes, unless it has joined another loop (M9).
   case r103 = "R103"
-  /// Removing from the common pseudo-mode takes a common item out of every common mode, also where it was added by
-  /// name; other modes keep it.
+  /// Removing a common item from the common pseudo-mode removes it from every common mode, even if it was added to that
+  /// mode by name; it stays in other modes.
   case r104 = "R104"
   /// An item that was invalidated, or has fired for the last time, is no longer common.
   case r105 = "R105"
@@ -265,18 +265,18 @@ package enum RuleID: String, CaseIterable, Sendable {
   case r106 = "R106"
   /// The common pseudo-mode cannot be made common (M9).
   case r107 = "R107"
-  /// Runs nest to any depth, in the same mode or another, each with its own time, stop and result.
+  /// Runs nest to any depth, in the same mode or another, each with its own timeout, stop and result.
   case r108 = "R108"
-  /// A nested run skips the timer and observer that are being called, the blocks of the batch around it, and, inside
+  /// A nested run skips the timer and observer that are being called, the blocks of the enclosing batch, and, inside
   /// the main queue's work, the main queue.
   case r109 = "R109"
   /// The main queue is served only by the main loop, in common modes, and not inside its own work.
   case r110 = "R110"
-  /// One call runs all that was queued before it, and counts as a source.
+  /// One call runs all work that was queued before it, and counts as a source.
   case r111 = "R111"
   /// Work of the main actor and of the main queue runs in any run of the main loop in a common mode.
   case r112 = "R112"
-  /// A thread's loop is made at the first request and is the same until the thread ends; the main loop is available
+  /// A thread's loop is created at the first request and is the same until the thread ends; the main loop is available
   /// from any thread.
   case r113 = "R113"
   /// A loop owns no descriptor until it watches one (M7).
@@ -284,25 +284,25 @@ package enum RuleID: String, CaseIterable, Sendable {
   /// When a thread ends, its loop's sources leave with `cancel` call-outs, its timers and observers leave (M35), and
   /// its blocks are dropped and counted (M14).
   case r115 = "R115"
-  /// Items are not invalidated by the end of a thread and may join another loop.
+  /// The end of a thread does not invalidate its loop's items, which can be added to another loop.
   case r116 = "R116"
-  /// A loop that is kept beyond its thread rejects everything and does no harm (M35).
+  /// A loop that is retained after its thread's end rejects all calls and is harmless (M35).
   case r117 = "R117"
-  /// A new thread never gets the loop of one that has ended, also if the system uses its id again.
+  /// A new thread never gets the loop of a thread that has ended, even if the system reuses its id.
   case r118 = "R118"
-  /// A loop cannot be released too often, and the main loop is never released.
+  /// A loop cannot be over-released, and the main loop is never released.
   case r119 = "R119"
-  /// Everything but running may be called from any thread at any time.
+  /// All functions except those that run the loop can be called from any thread at any time.
   case r120 = "R120"
-  /// `run(mode:before:)` is false if the mode has nothing to run, otherwise true, whatever ended it; a source ends it,
-  /// a timer does not.
+  /// `run(mode:before:)` returns false if the mode has no items, and true otherwise; handling a source ends the run,
+  /// firing a timer does not.
   case r121 = "R121"
-  /// `run()` and `run(until:)` run the default mode turn after turn, and return at once if it has nothing to run.
+  /// `run()` and `run(until:)` run the default mode repeatedly, and return at once if it has no items.
   case r122 = "R122"
   /// `limitDate(forMode:)` makes one pass without a wait and returns the date of the first timer, the distant future,
   /// or nil if nothing is left; `acceptInput(forMode:before:)` is one run.
   case r123 = "R123"
-  /// `perform(_:)` is for the default mode, `perform(inModes:block:)` for any.
+  /// `perform(_:)` posts to the default mode, `perform(inModes:block:)` to any modes.
   case r124 = "R124"
   /// A pass that could run a block or a signalled source does not sleep, and sends the stages of its wait; whether a
   /// mode is empty is asked as in Core Foundation.

@@ -47,12 +47,13 @@ import Testing
     #expect(names["block"]?.contains { $0.contains("addStage") } == false)
   }
 
-  @Test("lookups, connections and message ports are named after the closures they call")
+  @Test("lookups, connections, streams, programs and message ports are named after the closures they call")
   func ports() throws {
     try check(
       "ports",
       [
-        ("block", "lookup"), ("source1", "connection"), ("source1", "receiver(_:)"), ("source1", "observeEnd(of:_:)"),
+        ("block", "lookup"), ("source1", "connection"), ("source1", "stream"), ("source1", "datagram"),
+        ("source1", "program"), ("source1", "receiver(_:)"), ("source1", "observeEnd(of:_:)"),
       ])
   }
 

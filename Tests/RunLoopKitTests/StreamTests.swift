@@ -21,6 +21,26 @@ struct StreamTests {
     #expect(log == "opened bytes hel bytes lo end")
   }
 
+  @Test("a stream that is scheduled in a loop is rejected by the loop of another thread")
+  func secondLoop() async throws {
+    let log = try await valueOnThread {
+      // As code in the Swift 5 mode may do it.
+      nonisolated(unsafe) let stream = InputStream(data: Data("hello".utf8))
+      let delegate = Delegate { delegate in delegate.read(5) }
+      stream.delegate = delegate
+      stream.schedule(in: RunLoop.current, forMode: .default)
+      let other = startThread { () -> Bool in
+        stream.schedule(in: RunLoop.current, forMode: .default)
+        return RunLoop.current.run(mode: .default, before: .distantFuture)
+      }
+      #expect(!other.result(), "the second loop has something to run")
+      stream.open()
+      RunLoop.current.run()
+      return delegate.log
+    }
+    #expect(log == "opened bytes hello end")
+  }
+
   @Test("a file is read to its end")
   func file() async throws {
     let content = try Data(contentsOf: URL(fileURLWithPath: #filePath))

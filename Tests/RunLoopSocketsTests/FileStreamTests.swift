@@ -345,6 +345,22 @@ struct FileStreamTests {
     #expect(log == "1 1 1")
   }
 
+  @Test("a descriptor that is open only in the other direction is rejected, and stays open", arguments: [true, false])
+  func direction(isPipe: Bool) throws {
+    var ends: [Int32] = [-1, -1]
+    if isPipe {
+      #expect(pipe(&ends) == 0)
+    } else {
+      ends = [open("/dev/null", O_RDONLY), open("/dev/null", O_WRONLY)]
+    }
+    defer { for end in ends { #expect(close(end) == 0) } }
+    let (reading, writing) = (ends[0], ends[1])
+    #expect(
+      socketFailure { _ = try InputByteStream(takingOver: writing) } == "\(writing) read (stream):\(EBADF)")
+    #expect(
+      socketFailure { _ = try OutputByteStream(takingOver: reading) } == "\(reading) write (stream):\(EBADF)")
+  }
+
   @Test("an invalid descriptor is an error, and a released one stays its owner's")
   func none() throws {
     #expect(socketFailure { _ = try InputByteStream(takingOver: -1) } == "-1 stat:\(EBADF)")

@@ -49,7 +49,8 @@ struct OrphanedSleepTests {
       for task in tasks { try await task.value }
       #expect(OrphanedSleepTests.waiters == 1)
       #expect(thread.runLoop.statistics.rejectionCount == rejections, "the end of a thread is no mistake of a task's")
-      #expect(thread.counts.lateJobCount >= 300)
+      // Each task has begun and was resumed at least once; a sleep whose end has passed already suspends nothing.
+      #expect(thread.counts.lateJobCount >= 100)
     }
   }
 

@@ -38,7 +38,10 @@ enum Discovery {
     // Core Foundation calls this function to create Foundation's object for one of its loops on first use. It holds a
     // lock meanwhile, so the function must not request a loop from Core Foundation.
     maker = __CFSwiftBridge.NSRunLoop._new
+    // Core Foundation reads the function without ordering: a thread that calls it must also see what it reads.
+    atomicMemoryFence(ordering: .releasing)
     __CFSwiftBridge.NSRunLoop._new = { runLoop in
+      atomicMemoryFence(ordering: .acquiring)
       if rlk_is_main_loop(Unmanaged.passUnretained(runLoop).toOpaque()) != 0 { Discovery.found(runLoop) }
       guard let maker = Discovery.maker else { preconditionFailure("Foundation makes no run loops") }
       return maker(runLoop)

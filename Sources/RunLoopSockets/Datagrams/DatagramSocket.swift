@@ -109,6 +109,12 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
   /// A handler; wrapping it in a structure avoids a reabstraction thunk.
   struct Body {
     let handler: Handler
+
+    /// Does not use `map`, which would wrap the closure in a thunk that hides the user's function.
+    init?(_ handler: Handler?) {
+      guard let handler else { return nil }
+      self.handler = handler
+    }
   }
 
   /// Creates a datagram socket.
@@ -150,7 +156,7 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
     self.peer = peer
     reportsRoom = first.family != .unix || peer != nil
     self.options = options
-    body = handler.map(Body.init)
+    body = Body(handler)
     state.hasHandler = body != nil
     super.init(descriptor, options.removesFile ? made : nil)
   }
@@ -184,7 +190,7 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
     peer = hasPeer ? (try? SocketAddress.peer(of: descriptor)) ?? nil : nil
     reportsRoom = address?.family != .unix || hasPeer
     self.options = options
-    body = handler.map(Body.init)
+    body = Body(handler)
     state.hasHandler = body != nil
     super.init(OwnedDescriptor(descriptor))
   }
@@ -263,7 +269,7 @@ extension DatagramSocket {
       lock.releasing {
         let old = body
         if !state.isOver {
-          body = newValue.map(Body.init)
+          body = Body(newValue)
           state.hasHandler = body != nil
           updateInterest()
         }

@@ -103,6 +103,12 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
 
   struct Body {
     let handler: Handler
+
+    /// Does not use `map`, which would wrap the closure in a thunk that hides the user's function.
+    init?(_ handler: Handler?) {
+      guard let handler else { return nil }
+      self.handler = handler
+    }
   }
 
   /// The maximum number of connections that are accepted before the loop serves other items.
@@ -149,7 +155,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
       throw .system(error, address: address)
     }
     self.options = options
-    body = handler.map(Body.init)
+    body = Body(handler)
     super.init(descriptor, options.removesFile ? made : nil)
   }
 
@@ -160,7 +166,7 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
   ) {
     self.address = address
     self.options = options
-    body = handler.map(Body.init)
+    body = Body(handler)
     super.init(descriptor, file)
   }
 
@@ -211,7 +217,7 @@ extension ListeningSocket {
     set {
       lock.releasing {
         let old = body
-        if descriptor != nil { body = newValue.map(Body.init) }
+        if descriptor != nil { body = Body(newValue) }
         updateInterest()
         return old
       }

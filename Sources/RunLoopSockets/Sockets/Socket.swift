@@ -138,6 +138,12 @@ public final class Socket: BaseSocket, @unchecked Sendable {
   /// A handler; wrapping it in a structure avoids a reabstraction thunk.
   struct Body {
     let handler: Handler
+
+    /// Does not use `map`, which would wrap the closure in a thunk that hides the user's function.
+    init?(_ handler: Handler?) {
+      guard let handler else { return nil }
+      self.handler = handler
+    }
   }
 
   /// Starts connecting to an address.
@@ -176,7 +182,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     self.tls = tls
     state = SocketState(isConnecting: true)
     state.awaitsRoom = awaitedAddress != nil
-    body = handler.map(Body.init)
+    body = Body(handler)
     super.init(descriptor)
     state.taker = handlerTaker
   }
@@ -225,7 +231,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
     receivesDescriptors = address?.family == .unix
     self.options = options
     state = SocketState(isConnecting: false)
-    body = handler.map(Body.init)
+    body = Body(handler)
     super.init(OwnedDescriptor(descriptor))
     if let session { begin(session) }
     state.taker = handlerTaker
@@ -329,7 +335,7 @@ extension Socket {
       lock.releasing {
         let old = body
         if state.phase != .closed {
-          body = newValue.map(Body.init)
+          body = Body(newValue)
           if !reader.isTaken { state.taker = handlerTaker }
           updateInterest()
         }

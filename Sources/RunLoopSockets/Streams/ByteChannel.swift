@@ -61,6 +61,11 @@ final class ByteChannel: Sendable {
   static func over(_ number: Int32, writes: Bool, isOwned: Bool) throws(SystemError) -> ByteChannel {
     let type = try SystemCall.fileStatus.make { crl_file_type(number) }
     if type == crl_file_type_socket { return ByteChannel(try descriptor(number, isOwned: isOwned), .socket) }
+    // The wrong end of a pipe never becomes ready, and opening it again would give the other one.
+    let flags = fcntl(number, F_GETFL)
+    guard flags < 0 || flags & O_ACCMODE != (writes ? O_RDONLY : O_WRONLY) else {
+      throw SystemError(call: (writes ? SystemCall.fileWrite : .fileRead).rawValue, number: EBADF)
+    }
     let isWatchable = try SystemCall.fileWatchable.make { crl_is_watchable(number) } == 1
     var watched: OwnedDescriptor?
     if !isWatchable {

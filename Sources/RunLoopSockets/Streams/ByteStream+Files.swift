@@ -9,7 +9,8 @@ extension InputByteStream {
   /// Reading never blocks. A descriptor that is shared with other processes, such as an inherited pipe, remains
   /// blocking for them. A regular file is always ready.
   ///
-  /// - Throws: ``SocketError/descriptor(_:_:)`` for `stat` with `EBADF`, or for `open (stream)`, `eventfd` or
+  /// - Throws: ``SocketError/descriptor(_:_:)`` for `stat` with `EBADF`, for `read (stream)` or `write (stream)` with
+  ///   `EBADF` if the descriptor is open only in the other direction, or for `open (stream)`, `eventfd` or
   ///   `epoll_ctl (stream)` if the system lacks resources. The caller then still owns the descriptor.
   public convenience init(takingOver descriptor: Int32) throws(SocketError) {
     self.init(try ByteStreamCore(over: descriptor, writes: false, isOwned: true), .readable)

@@ -70,6 +70,11 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
     let handler: Handler
     /// Called when the stream is closed; the handler is not.
     let onClose: (@Sendable () -> Void)?
+    /// Does not use `map`, which would wrap the closure in a thunk that hides the user's function.
+    init?(_ handler: Handler?, onClose: (@Sendable () -> Void)?) {
+      guard let handler else { return nil }
+      (self.handler, self.onClose) = (handler, onClose)
+    }
   }
 
   init(_ core: ByteStreamCore, _ direction: RunLoop.DescriptorSource.Events) {
@@ -138,7 +143,7 @@ extension ByteStream {
   func setHandler(_ handler: Handler?, onClose: (@Sendable () -> Void)? = nil) {
     lock.releasing {
       let old = body
-      if state != .closed { body = handler.map { Body(handler: $0, onClose: onClose) } }
+      if state != .closed { body = Body(handler, onClose: onClose) }
       return old
     }
   }
