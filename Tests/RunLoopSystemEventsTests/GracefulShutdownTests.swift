@@ -218,6 +218,44 @@ struct GracefulShutdownTests {
     #expect(log == "signal(\(signal)) \(128 + signal) true true")
   }
 
+  #if DEBUG
+    /// Adds a shutdown with two signals to a loop, the descriptor call with an index of which fails, if there is one;
+    /// returns the number of such calls.
+    private func add(_ call: SystemCall, failing index: Int?, to loop: RunLoop) throws -> Int {
+      var options = GracefulShutdown.Options()
+      options.signals = [SIGUSR1, SIGUSR2]
+      let shutdown = try GracefulShutdown(options: options)
+      let plan = FaultPlan()
+      if let index {
+        for _ in 0..<index { plan.plan(call, nil) }
+        plan.plan(call, .fails(ENOMEM))
+      }
+      var failure: RunLoopError?
+      plan.rule {
+        do throws(RunLoopError) { try loop.add(shutdown, forMode: .default) } catch { failure = error }
+      }
+      #expect(plan.isUsedUp)
+      #expect((failure == nil) == (index == nil))
+      #expect(loop.contains(shutdown, forMode: .default) == (index == nil))
+      #expect(loop.run(mode: .default, for: .zero) == (index == nil ? .timedOut : .finished))
+      loop.remove(shutdown, forMode: .default)
+      return plan.counts[call] ?? 0
+    }
+
+    @Test("a shutdown of which one signal cannot be watched is not in the loop")
+    func signalRejected() {
+      SourceRig.onThread { loop in
+        do {
+          let count = try self.add(.epollControl, failing: nil, to: loop)
+          #expect(count >= 2)
+          for index in 0..<2 { _ = try self.add(.epollControl, failing: index, to: loop) }
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+  #endif
+
   @Test("the handler is called on the library's thread if its loop's thread ends before the report")
   func loopEndsFirst() async throws {
     let log = Log()

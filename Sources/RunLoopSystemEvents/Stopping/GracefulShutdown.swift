@@ -123,10 +123,17 @@ public final class GracefulShutdown: Sendable {
 extension GracefulShutdown: RunLoopItem {
   /// Adds the shutdown to a mode of a loop, removes it, or returns whether it is in the mode.
   ///
-  /// - Throws: The errors of a ``SignalSource``.
+  /// - Throws: The errors of a ``SignalSource``. Then the mode has none of the shutdown's signals.
   public func respond(to request: RunLoop.ItemRequest) throws(RunLoopError) -> Bool {
     var isThere = true
-    for signal in signals { isThere = try signal.respond(to: request) && isThere }
+    for (index, signal) in signals.enumerated() {
+      do throws(RunLoopError) {
+        isThere = try signal.respond(to: request) && isThere
+      } catch {
+        for added in signals[..<index] { request.loop.remove(added, forMode: request.mode) }
+        throw error
+      }
+    }
     switch request.act {
     case .add: course.enter(request.loop, request.mode)
     case .remove: course.leave(request.loop, request.mode)
