@@ -20,8 +20,9 @@ extern char *swift_demangle(const char *name, size_t length, char *buffer, size_
 
 // Nested substitutions can make a demangled name exponentially long, and the name comes from an untrusted file.
 enum { most_text = 1 << 20, most_bound = 1 << 24, most_name = 1 << 14, most_type = 64 };
-// The limits of a child process that demangles a name, and its user if the tool runs as root.
-enum { most_memory = 256 << 20, most_seconds = 2, nobody = 65534 };
+// The limits of a child process that demangles a name, and its user if the tool runs as root. The child's processor time
+// is limited; the time to wait for it is longer, because a busy machine may run the child late.
+enum { most_memory = 256 << 20, most_seconds = 2, most_wait = 20000, nobody = 65534 };
 
 static int is_digit(char character) { return character >= '0' && character <= '9'; }
 static int is_lower(char character) { return character >= 'a' && character <= 'z'; }
@@ -35,10 +36,17 @@ static size_t repeats(const char **place) {
   return number;
 }
 
+// Returns how often a text must be doubled to hold `count` copies of itself in addition.
+static size_t doublings(size_t count) {
+  size_t number = 0;
+  for (; count > 0; count >>= 1) number++;
+  return number;
+}
+
 // Whether the demangled text of a name has a bounded length, regardless of its meaning.
 //
-// Each reference to an earlier part or word can double the text. Characters inside identifiers are counted as well,
-// because only the full grammar can determine where identifiers end.
+// Each reference to an earlier part or word can double the text, and one with a count repeats the part that often.
+// Characters inside identifiers are counted as well, because only the full grammar can determine where identifiers end.
 static int is_bounded(const char *name) {
   size_t length = strnlen(name, most_name + 1), uses = 0, types = 0;
   if (length > most_name) return 0;
@@ -57,7 +65,7 @@ static int is_bounded(const char *name) {
       for (int goes_on = 1; goes_on; place++) {
         size_t number = repeats(&place);
         goes_on = is_lower(*place);
-        if (goes_on || is_upper(*place)) uses += number;
+        if (goes_on || is_upper(*place)) uses += doublings(number);
         if (*place == '_') uses++;
         if (!*place) break;
       }
@@ -116,7 +124,7 @@ static char *demangle_as(uint32_t user, uint32_t group, const char *name, int is
   size_t length = 0;
   int is_whole = 0;
   for (struct pollfd entry = {output, POLLIN, 0}; text && length < most_text - 1;) {
-    int count = poll(&entry, 1, most_seconds * 1000);
+    int count = poll(&entry, 1, most_wait);
     if (count < 0 && errno == EINTR) continue;
     ssize_t read_count = count > 0 ? read(output, text + length, most_text - 1 - length) : -1;
     if (read_count < 0 && errno == EINTR) continue;
@@ -125,7 +133,7 @@ static char *demangle_as(uint32_t user, uint32_t group, const char *name, int is
     length += (size_t)read_count;
   }
   close(output);
-  *status = crlt_end_restricted(child, is_whole ? 1000 : 0);
+  *status = crlt_end_restricted(child, is_whole ? most_wait : 0);
   if (*status == 0 && is_whole && length > 0) {
     text[length] = 0;
     return text;
