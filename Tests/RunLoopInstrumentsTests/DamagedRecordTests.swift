@@ -60,7 +60,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
       defer { unlink(path) }
-      let size = MemoryLayout<crl_board>.size
+      let size = Int(CRL_BOARD_SIZE)
       try Data().write(to: URL(fileURLWithPath: path))
       try #require(truncate(path, off_t(size)) == 0)
       // Another thread keeps mapping memory of the same size, which takes addresses that were just freed.

@@ -42,7 +42,7 @@ import Testing
   func layout() {
     #expect(MemoryLayout<crl_header>.size <= Int(CRL_LARGEST_PAGE))
     #expect(MemoryLayout<crl_board>.offset(of: \.faces) == Int(CRL_LARGEST_PAGE))
-    #expect(MemoryLayout<crl_board>.size % Int(CRL_LARGEST_PAGE) == 0)
+    #expect(Int(CRL_BOARD_SIZE) % Int(CRL_LARGEST_PAGE) == 0)
   }
 
   @Test(

@@ -26,6 +26,8 @@ enum {
   CRL_POSTS = 4096,
   CRL_MODES = 64,
   CRL_IMAGES = 128,
+  CRL_RING_SIZE = 256 * 1024,
+  CRL_BOARD_SIZE = 22 * CRL_LARGEST_PAGE + CRL_RINGS * CRL_RING_SIZE,
   CRL_HOLDERS = 8,
   CRL_KINDS = 14,
 };
@@ -210,14 +212,15 @@ typedef struct crl_mode_name {
   char name[128];
 } crl_mode_name;
 
-typedef struct crl_ring {
-#ifdef __swift__  // Swift would make tuples of these arrays, which take seconds to compile.
-  _Alignas(crl_record) uint8_t contents[CRL_RECORDS * sizeof(crl_record) + CRL_POSTS * sizeof(crl_post)];
+// Swift must not see large arrays: it would make long tuples of them, or 345 KB of code for the type of a single one.
+#ifdef __swift__
+typedef struct crl_ring crl_ring;
 #else
+typedef struct crl_ring {
   crl_record records[CRL_RECORDS];
   crl_post posts[CRL_POSTS];
-#endif
 } crl_ring;
+#endif
 
 typedef struct crl_board {
   // Alone on its pages, because the process's header is mapped there.
@@ -228,7 +231,11 @@ typedef struct crl_board {
   crl_mode_name modes[CRL_MODES];
   crl_image images[CRL_IMAGES];
   crl_room front_room[6];
+#ifdef __swift__
+  crl_record rings[1];  // for its offset
+#else
   crl_ring rings[CRL_RINGS];
+#endif
 } crl_board;
 
 _Static_assert(sizeof(crl_record) == 64 && sizeof(crl_post) == 32, "a record is a cache line, a post is half of one");
@@ -244,8 +251,10 @@ _Static_assert(offsetof(crl_board, faces) == CRL_LARGEST_PAGE, "the faces");
 _Static_assert(offsetof(crl_board, details) == 327680 && offsetof(crl_board, modes) == 1376256, "details, modes");
 _Static_assert(offsetof(crl_board, images) == 1384448, "the images");
 _Static_assert(offsetof(crl_board, rings) == 22 * CRL_LARGEST_PAGE, "the rings");
-_Static_assert(sizeof(crl_board) % CRL_LARGEST_PAGE == 0, "whole pages");
-_Static_assert(sizeof(crl_ring) == 256 * 1024, "a ring");
+_Static_assert(CRL_BOARD_SIZE % CRL_LARGEST_PAGE == 0, "whole pages");
+#ifndef __swift__
+_Static_assert(sizeof(crl_board) == CRL_BOARD_SIZE && sizeof(crl_ring) == CRL_RING_SIZE, "the board, a ring");
+#endif
 _Static_assert(CRL_RECORDS * sizeof(crl_record) == 128 * 1024, "the posts");
 _Static_assert(offsetof(crl_face, loop) == 16 && offsetof(crl_face, posted) == 64, "a face's numbers");
 _Static_assert(offsetof(crl_face, unread) == 104 && offsetof(crl_face, unread_code) == 112, "what is not read");

@@ -78,7 +78,7 @@ final class OwnFaces: LoopFaces {
   }
 
   private func ring(_ slot: Int) -> UnsafeRawPointer? {
-    slot < Int(CRL_RINGS) ? place(\.rings, slot, MemoryLayout<crl_ring>.size) : nil
+    slot < Int(CRL_RINGS) ? place(\.rings, slot, Int(CRL_RING_SIZE)) : nil
   }
 
   func record(_ number: UInt64, of slot: Int) -> crl_record? {

@@ -45,7 +45,7 @@ package final class RecordFile {
     }
     guard status.st_size >= MemoryLayout<crl_header>.size else { throw RecordError("\(path) holds no records") }
     owner = status.st_uid
-    size = MemoryLayout<crl_board>.size
+    size = Int(CRL_BOARD_SIZE)
     let protection = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
     guard let memory = mmap(nil, size, protection, MAP_SHARED, descriptor, 0), memory != MAP_FAILED else {
       throw RecordError("\(path) cannot be mapped: \(String(cString: strerror(errno)))")
@@ -73,7 +73,7 @@ package final class RecordFile {
     path = "the memory of process \(remote.process)"
     self.remote = remote
     isWritable = true
-    size = MemoryLayout<crl_board>.size
+    size = Int(CRL_BOARD_SIZE)
     let protection = PROT_READ | PROT_WRITE
     guard let memory = mmap(nil, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
       memory != MAP_FAILED
@@ -222,7 +222,7 @@ extension RecordFile {
   /// Returns the ring of a slot, or nil if it has none.
   private func ring(_ slot: Int) -> UnsafeRawPointer? {
     guard slot < Int(CRL_RINGS) else { return nil }
-    return address(RecordLayout.rings + slot * MemoryLayout<crl_ring>.size)
+    return address(RecordLayout.rings + slot * Int(CRL_RING_SIZE))
   }
 
   /// Returns the complete records of a slot, newest first, and the number of inconsistent ones.

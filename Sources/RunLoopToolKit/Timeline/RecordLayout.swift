@@ -30,7 +30,7 @@ enum RecordLayout {
     ]
     let known = [
       Int(CRL_LAYOUT_VERSION), MemoryLayout<crl_header>.size, Int(CRL_FACES), Int(CRL_RINGS), Int(CRL_RECORDS),
-      Int(CRL_POSTS), faces, details, modes, images, rings, MemoryLayout<crl_ring>.size,
+      Int(CRL_POSTS), faces, details, modes, images, rings, Int(CRL_RING_SIZE),
     ]
     return header.magic == CRL_MAGIC && said.map { Int($0) } == known
   }

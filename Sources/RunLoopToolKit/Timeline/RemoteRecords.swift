@@ -49,7 +49,7 @@ package final class RemoteRecords {
     try read(RecordLayout.faces, faces * MemoryLayout<crl_face>.size, into: memory)
     try read(RecordLayout.details, faces * MemoryLayout<crl_details>.size, into: memory)
     try read(RecordLayout.modes, RecordLayout.rings - RecordLayout.modes, into: memory)
-    let size = MemoryLayout<crl_ring>.size
+    let size = Int(CRL_RING_SIZE)
     for slot in 0..<min(faces, Int(CRL_RINGS)) {
       let place = memory + RecordLayout.faces + slot * MemoryLayout<crl_face>.size
       let face = place.load(as: crl_face.self)
