@@ -177,7 +177,7 @@ struct ModeTests {
 }
 
 extension RunLoop {
-  /// The next deadline of a mode, in virtual milliseconds.
+  /// The next deadline of a mode, in milliseconds of virtual time.
   fileprivate func deadline(_ mode: Mode) -> String {
     nextDeadline(forMode: mode).map { "\(Tick($0).nanoseconds / 1_000_000)" } ?? "none"
   }

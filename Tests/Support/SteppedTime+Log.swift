@@ -3,9 +3,9 @@
 package import RunLoopCore
 
 extension SteppedTime {
-  /// The virtual milliseconds since the clock started.
+  /// The milliseconds of virtual time since the clock started.
   package var milliseconds: Int { Int(now.nanoseconds / 1_000_000) }
 
-  /// Logs an entry with the current virtual milliseconds: `T20`.
+  /// Logs an entry with the current virtual time in milliseconds: `T20`.
   package func stamp(_ log: Log, _ entry: String) { log.write("\(entry)\(milliseconds)") }
 }

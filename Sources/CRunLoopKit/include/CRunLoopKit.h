@@ -30,7 +30,7 @@ int rlk_place_find(uintptr_t address, rlk_place *place);
 const void *rlk_main_loop_if_made(void);
 const void *rlk_current_loop_if_made(void);
 
-// Returns whether a Core Foundation loop is that of the main thread, without a lock, or 0 if that is unknown.
+// Returns 1 if a Core Foundation loop is the main thread's, and 0 if it is not or if that is unknown. Takes no lock.
 int rlk_is_main_loop(const void *loop);
 
 // Returns the eventfd that wakes Core Foundation's main loop as `CFRunLoopWakeUp` does, for callers that must not

@@ -58,7 +58,7 @@ extension MainActor {
     }
   }
 
-  /// Traps unless the calling thread runs on the main actor.
+  /// Traps unless called on the main actor.
   ///
   /// `assumeIsolated` allocates on each call to check that its closure does not escape. These closures are stored
   /// anyway, so it suffices to remove the actor from their types, which does not change the calling convention.

@@ -263,7 +263,8 @@ extension Timer: ModeItem {
     return home.table.withLock { table in leaveHome { _ = table.removeCommon($0) } }
   }
 
-  /// Removes the home of a timer that is in no mode, and removes the timer from the home's common items.
+  /// Clears the home of the timer and removes the timer from the home's common items; returns false without doing so if
+  /// the timer is still in a mode.
   ///
   /// Requires both locks, because the home's thread may be about to add the timer.
   private func leaveHome(_ removeCommon: (Timer) -> Void) -> Bool {

@@ -49,9 +49,9 @@ extension RunLoop {
     }
   }
 
-  /// Removes an object attached with ``attach(_:)``, whose ``LoopAttachment/loopDidEnd()`` may be running.
+  /// Removes an object attached with ``attach(_:)``.
   ///
-  /// Can be called from any thread.
+  /// Can be called from any thread. Does not wait for a ``LoopAttachment/loopDidEnd()`` that is already running.
   package func detach(_ attachment: any LoopAttachment) {
     let removed = table.withLock { _ in attachments.removeValue(forKey: ObjectIdentifier(attachment)) }
     withExtendedLifetime(removed) {}

@@ -123,7 +123,7 @@ public protocol DisplayDeviceClient: AnyObject {
   /// Called before the process is stopped, after which the device is restored.
   func deviceWillSuspend(_ device: any DisplayDevice)
 
-  /// Called when the process continues and the device was opened again. The next frame is written in full.
+  /// Called after the process has continued and the device has been reopened. The next frame is written in full.
   func deviceDidResume(_ device: any DisplayDevice)
 }
 

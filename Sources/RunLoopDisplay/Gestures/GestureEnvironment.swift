@@ -130,7 +130,7 @@ extension GestureEnvironment {
     }
   }
 
-  /// Called when the mouse moved above a view without a button, or left the window, in which case the view is nil.
+  /// Called when the mouse moves above a view without a button, or leaves the window, in which case the view is nil.
   func hovered(_ view: View?, _ location: Point) {
     var found: [HoverGestureRecognizer] = []
     var view = view

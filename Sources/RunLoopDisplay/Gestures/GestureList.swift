@@ -42,7 +42,7 @@ extension View {
     recognizersDidChange()
   }
 
-  /// Called when a recogniser was added, removed, enabled or disabled.
+  /// Called after a recogniser has been added, removed, enabled or disabled.
   final func recognizersDidChange() {
     if let gestures = window?.application?.gestures {
       gestures.setNeedsSettling(self)
@@ -51,7 +51,7 @@ extension View {
     }
   }
 
-  /// Called when the view entered or left a window, which ends the gestures in progress.
+  /// Called after the view has entered or left a window, which ends the gestures in progress.
   final func recognizersDidMove() {
     guard !recognizers.all.isEmpty || !recognizers.active.isEmpty else { return }
     for recognizer in recognizers.active { recognizer.environment?.leave(recognizer) }

@@ -171,10 +171,10 @@ open class GestureRecognizer {
 
   // MARK: Methods to override
 
-  /// Called when a touch began on the view or on a view within it.
+  /// Called when a touch begins on the view or on a view within it.
   open func touchesBegan(_ touch: Touch) {}
 
-  /// Called when the touch moved.
+  /// Called when the touch moves.
   open func touchesMoved(_ touch: Touch) {}
 
   /// Called when the touch ended.
@@ -182,7 +182,7 @@ open class GestureRecognizer {
   /// If the gesture has not been recognised then and does not wait for another touch, it fails.
   open func touchesEnded(_ touch: Touch) {}
 
-  /// Called when the touch was cancelled, which cancels the gesture.
+  /// Called when the touch is cancelled, which cancels the gesture.
   open func touchesCancelled(_ touch: Touch) { abandon() }
 
   /// Whether the gesture consists of several touches and is waiting for the next one.

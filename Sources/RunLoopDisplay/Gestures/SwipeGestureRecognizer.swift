@@ -25,7 +25,7 @@ open class SwipeGestureRecognizer: GestureRecognizer {
   ///
   /// - Parameters:
   ///   - direction: The direction of the swipe.
-  ///   - action: A closure called when the gesture was recognised.
+  ///   - action: A closure called when the gesture is recognised.
   public init(_ direction: Direction, _ action: @escaping @MainActor (SwipeGestureRecognizer) -> Void) {
     self.direction = direction
     super.init { recognizer in

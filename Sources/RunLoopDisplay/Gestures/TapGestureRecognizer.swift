@@ -15,7 +15,7 @@ open class TapGestureRecognizer: GestureRecognizer {
   ///
   /// - Parameters:
   ///   - tapsRequired: The number of taps that make up the gesture. Values below 1 count as 1.
-  ///   - action: A closure called when the gesture was recognised.
+  ///   - action: A closure called when the gesture is recognised.
   public init(tapsRequired: Int = 1, _ action: @escaping @MainActor (TapGestureRecognizer) -> Void) {
     self.tapsRequired = max(1, tapsRequired)
     tap = TapState(required: tapsRequired, slack: 1)

@@ -9,7 +9,7 @@ extension AsyncTransaction {
   /// Otherwise, it behaves like the method of RunLoopTransactions. A closure marked with `@MainActor`, as in
   /// `completion: { @MainActor result in show(result) }`, selects this method; other closures select that one.
   ///
-  /// - Precondition: The transaction's group is that of the main loop.
+  /// - Precondition: The transaction's group is the main loop's.
   public func add<T: Sendable>(
     priority: Int = 0, _ work: @escaping @Sendable (Cancellation) throws -> T,
     completion: @escaping @MainActor @Sendable (Result<T, any Error>) -> Void
@@ -22,7 +22,7 @@ extension AsyncTransaction {
   ///
   /// Otherwise, it behaves like the method of RunLoopTransactions.
   ///
-  /// - Precondition: The transaction's group is that of the main loop.
+  /// - Precondition: The transaction's group is the main loop's.
   public func add<T: Sendable>(
     count: Int, priority: Int = 0, _ work: @escaping @Sendable (Int, Cancellation) -> T,
     completion: @escaping @MainActor @Sendable (ContiguousArray<T?>) -> Void

@@ -68,7 +68,7 @@ extension DisplayNode {
     before?.subnodesDidChange()
   }
 
-  /// Called when subnodes were added, removed, shown or hidden, so that views and layout must be updated.
+  /// Called after subnodes were added, removed, shown or hidden, so that views and layout must be updated.
   func subnodesDidChange() {
     lock.lock()
     needsSubviews = true

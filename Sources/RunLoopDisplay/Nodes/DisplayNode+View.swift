@@ -86,7 +86,7 @@ extension DisplayNode {
     obsolete?.abandon()
   }
 
-  /// Called when the view's frame was set by other code than the node.
+  /// Called after code other than the node has set the view's frame.
   @MainActor
   func follow(frame: Rect) {
     lock.lock()

@@ -75,7 +75,7 @@ public final class DisplayNode: @unchecked Sendable {
   ///   - frame: The frame of the node in its supernode, or of its view in a superview.
   ///   - group: The group of the main loop.
   ///   - workers: The pool whose threads lay out and draw the node.
-  /// - Precondition: The group is that of the main loop, because other threads have no views, which is checked when it
+  /// - Precondition: The group is the main loop's, because other threads have no views, which is checked when it
   ///   gets a view.
   public init(
     _ content: any NodeContent = EmptyContent(), frame: Rect = .zero, group: AsyncTransactionGroup = .main,

@@ -92,23 +92,23 @@ open class Responder {
     passOn { $0.pasted(text, isTruncated: isTruncated) }
   }
 
-  /// Called when the wheel was turned above the responder.
+  /// Called when the wheel is turned above the responder.
   open func wheelTurned(_ wheel: MouseEvent.Wheel, at event: MouseEvent) {
     passOn { $0.wheelTurned(wheel, at: event) }
   }
 
-  /// Called when a touch began on a view.
+  /// Called when a touch begins on a view.
   open func touchesBegan(_ touch: Touch) { passOn { $0.touchesBegan(touch) } }
 
-  /// Called when a touch moved.
+  /// Called when a touch moves.
   open func touchesMoved(_ touch: Touch) { passOn { $0.touchesMoved(touch) } }
 
-  /// Called when a touch ended because the button was released.
+  /// Called when a touch ends because the button is released.
   ///
   /// For each touch and view, either this or ``touchesCancelled(_:)`` is called, exactly once.
   open func touchesEnded(_ touch: Touch) { passOn { $0.touchesEnded(touch) } }
 
-  /// Called when a touch was cancelled because a gesture was recognised, the view left the window, the window was
+  /// Called when a touch is cancelled because a gesture was recognised, the view left the window, the window was
   /// resized, or the program was suspended.
   open func touchesCancelled(_ touch: Touch) { passOn { $0.touchesCancelled(touch) } }
 

@@ -57,7 +57,7 @@ open class View: Responder {
 
   /// The bounds of the view in its own coordinates, in which subviews are positioned.
   ///
-  /// Setting the origin, which is zero by default, scrolls the subviews. The size is that of the frame.
+  /// Setting the origin, which is zero by default, scrolls the subviews. The size is the frame's.
   public var bounds: Rect {
     get { Rect(origin: storedOrigin, size: storedFrame.size) }
     set {
@@ -158,7 +158,7 @@ open class View: Responder {
 
   // MARK: Being in a window
 
-  /// Called when the view was added to a window or removed from one.
+  /// Called after the view was added to a window or removed from one.
   open func didMoveToWindow() {}
 }
 

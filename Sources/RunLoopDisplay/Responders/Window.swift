@@ -95,7 +95,7 @@ open class Window: View {
     for subview in view.subviews where subview.window === self { notifyOfFocus(subview) }
   }
 
-  /// Called when the focus moved to another responder, or to none.
+  /// Called after the focus has moved to another responder, or when no responder has it any more.
   open func focusDidChange() {}
 
   /// Moves the focus on Tab and Shift-Tab, and passes other keys on.

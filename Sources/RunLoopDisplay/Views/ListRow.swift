@@ -32,7 +32,7 @@ open class ListRow: View {
     isUserInteractionEnabled = false
   }
 
-  /// Called when the row was selected or deselected.
+  /// Called after the row has been selected or deselected.
   ///
   /// Overrides must call `super`.
   open func selectionDidChange() {

@@ -131,7 +131,7 @@ open class ListView: ScrollView {
     selectionDidChange(selection)
   }
 
-  /// A closure called when another row was selected, or `nil`, the default.
+  /// A closure called after another row has been selected, or `nil`, the default.
   public var selectionDidChange: ((Int?) -> Void)?
 
   /// The indexes of the rows that were visible at the last layout, initially empty.
@@ -260,7 +260,7 @@ open class ListView: ScrollView {
   /// Returns the height of a row whose height is known.
   final func height(ofRow index: Int) -> Int { heights.start(of: index + 1) - heights.start(of: index) }
 
-  /// Called when rows were renumbered by a closure, or must be provided again because the closure is nil.
+  /// Called after a closure has renumbered the rows, or with nil if they must be provided again.
   func rowsDidChange(_ number: ((Int) -> Int?)?) {}
 
   /// Makes the layout provide all rows again, when called while rows are being provided.

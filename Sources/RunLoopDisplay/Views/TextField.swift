@@ -43,7 +43,7 @@ open class TextField: View {
   private var killed = ""
   /// The end of the selection opposite to the cursor, or nil if nothing is selected.
   private var anchor: Int?
-  /// A closure called when the text was changed by typing or pasting, or `nil`, the default.
+  /// A closure called after typing or pasting has changed the text, or `nil`, the default.
   public var textDidChange: ((String) -> Void)?
 
   /// Creates a text field.

@@ -66,7 +66,7 @@ extension HTTP.Cookie {
       return "has a name that no cookie has"
     }
     guard isText(value), trimmed(value[...]) == value else { return "has a value that no cookie has" }
-    // Attributes contain no semicolons, but the default path, which is that of the URL, may.
+    // Attributes contain no semicolons, but the default path, which is the URL's, may.
     guard path.hasPrefix("/"), isLine(path) else { return "has the path \(path.debugDescription)" }
     guard name.utf8.count + value.utf8.count + path.utf8.count <= 4096 else { return "is longer than 4096 bytes" }
     guard port.map({ (1...65_535).contains($0) }) ?? true else { return "has the port \(port ?? 0)" }

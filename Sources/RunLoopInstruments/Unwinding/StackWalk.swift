@@ -51,7 +51,7 @@ private struct Walker<Memory: ReadableMemory> {
   /// Whether all steps so far were certain.
   private(set) var isProved = true
   private(set) var isComplete = false
-  /// Whether the address is that of the next instruction and not a return address.
+  /// Whether the address is the next instruction's and not a return address.
   private var isInterrupted = true
   // Limits the searches, because the stack is untrusted data and could make each of them long.
   private var budget = Budget()

@@ -64,7 +64,7 @@ public struct HangReport: Sendable, Codable {
   public internal(set) var waitsForName: String?
   /// The call path that most samples share, innermost first.
   ///
-  /// The first address is that of the current instruction; all others are return addresses.
+  /// The first address is the current instruction's; all others are return addresses.
   public internal(set) var stack: [CodeAddress]
   /// The number of samples that contain each function of the stack, or nil if unknown.
   public internal(set) var stackCounts: [Int]?

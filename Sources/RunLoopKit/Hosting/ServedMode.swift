@@ -43,7 +43,7 @@ extension ServedMode {
   /// Notifies the service of each run, before all other observers at its entry and after all others later.
   ///
   /// Can be called from any thread. If another thread is adding the observers, this waits for it, so they have been
-  /// added when it returns. Core Foundation calls no other code while an observer is added.
+  /// added when it returns. Core Foundation calls no user code while an observer is added.
   ///
   /// - Returns: Whether this call added the observers.
   func observe() -> Bool {

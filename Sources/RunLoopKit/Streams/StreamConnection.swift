@@ -184,7 +184,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
 
   /// Secures an established connection if the properties request it.
   ///
-  /// Requires the lock, and calls no other code.
+  /// Requires the lock, and calls no user code.
   private func secureIfWanted() {
     guard case .connected(let descriptor) = state else { return }
     do {

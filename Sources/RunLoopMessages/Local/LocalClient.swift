@@ -68,7 +68,7 @@ final class LocalClient: @unchecked Sendable {
     guard !state.isClosed, !state.isServing else { return }
     guard !state.isHeldBack else { return arm(Self.takenByReceiver) }
     let mayRead = self.mayRead
-    // Nothing new can be reported for it. It is armed again when it may be read.
+    // After a hang-up, the connection has nothing new to report until it may be read again. It is rearmed then.
     guard mayRead || !state.isHungUp else { return disarm() }
     let mustWrite = state.waiting > 0 || (state.confirmed < state.received && !state.confirmsLater)
     arm((mayRead ? Self.reading : Self.once) | (mustWrite ? EPOLLOUT.rawValue | Self.once : 0))

@@ -5,7 +5,7 @@ import RunLoopSystemEvents
 
 // Each of these requires the lock.
 extension DatagramSocket {
-  /// Updates the events that the source watches for if they have changed.
+  /// Updates the set of events that the source watches for, if it has changed.
   @inline(__always)
   func updateInterest() {
     if !kept.isEmpty { offerKept() }

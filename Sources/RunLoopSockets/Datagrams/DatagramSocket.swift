@@ -8,7 +8,7 @@ import Synchronization
 
 /// A UDP socket, or a Unix socket for datagrams.
 ///
-/// A datagram socket is a run loop item. It can be added to any number of modes, whose loop calls its handler with
+/// A datagram socket is a run loop item and can be added to any number of modes. The loop calls the handler with
 /// each datagram. Instead of setting a handler, a task can iterate over ``datagrams``. The socket must still be added
 /// to a loop. Sending is possible from any thread. A loop retains the sockets that were added to it. A socket that is
 /// in no loop is closed when its last reference is released.

@@ -237,7 +237,7 @@ extension SpawnedProcess: CustomDebugStringConvertible {
 }
 
 extension ChildProcessSource {
-  /// Creates a source that waits for a started program and is in no mode yet.
+  /// Creates a source that waits for a spawned program. It is not in any mode yet.
   ///
   /// It never waits for another process, even if other code has reaped the child. In that case it reports the status
   /// that another source has seen, if there was one, and `ChildProcessError.reapedElsewhere` otherwise.
@@ -245,7 +245,7 @@ extension ChildProcessSource {
   /// - Parameters:
   ///   - spawned: The program.
   ///   - leavesStatus: Whether to leave the child for other code to reap, which must then do so.
-  ///   - handler: Called once on a loop's thread. It is released when it has returned or the source is invalidated.
+  ///   - handler: Called once on a loop's thread. Released when it has returned, or when the source is invalidated.
   public convenience init(
     _ spawned: SpawnedProcess, leavesStatus: Bool = false,
     handler: @escaping @Sendable (ChildProcessSource, End) -> Void

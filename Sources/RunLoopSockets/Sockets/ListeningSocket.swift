@@ -8,7 +8,7 @@ import Synchronization
 
 /// A socket that accepts connections.
 ///
-/// A listening socket is a run loop item. It can be added to any number of modes, whose loop accepts connections
+/// A listening socket is a run loop item and can be added to any number of modes. The loop accepts connections
 /// and calls the handler. Instead of setting a handler, a task can iterate over ``connections``. The socket must
 /// still be added to a loop. A socket that is in no loop is closed when its last reference is released.
 ///

@@ -4,7 +4,7 @@ import RunLoopCore
 
 // Each of these requires the lock.
 extension Socket {
-  /// Updates the events that the source watches for if they have changed.
+  /// Updates the set of events that the source watches for, if it has changed.
   func updateInterest() {
     noteDirections()
     guard registrations.source != nil else { return }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// A stream connection over TCP or a Unix socket.
 ///
-/// A socket is a run loop item. It can be added to any number of modes, whose loop calls the handler when the
+/// A socket is a run loop item and can be added to any number of modes. The loop calls the handler when the
 /// connection is established, when bytes have arrived, when there is room to write, and when the connection has
 /// ended. Writing, shutting down and closing can be done from any thread. A loop retains the sockets that were
 /// added to it. A socket that is in no loop is closed when its last reference is released.

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import RunLoopLibC
 
 package enum UserID {
-  /// Returns whether an ID is that of the calling process's effective user.
+  /// Returns whether an ID is the calling process's effective user ID.
   ///
   /// In a user namespace that does not map all users, the kernel reports the unmapped ones by a single overflow ID,
   /// which is never considered to be the same user.

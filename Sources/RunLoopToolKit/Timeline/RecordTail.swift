@@ -11,7 +11,7 @@ package struct RecordTail {
 
   package init(slot: Int) { self.slot = slot }
 
-  /// Returns the records completed since the last call, with their posts, and the number of overwritten ones.
+  /// Returns the records completed since the last call, with their posts, and how many were overwritten meanwhile.
   package mutating func read(_ file: RecordFile) -> (ended: [(record: crl_record, post: crl_post?)], lost: Int) {
     let face = file.face(slot)
     var ended: [(record: crl_record, post: crl_post?)] = []

@@ -5,7 +5,7 @@ import TestSupport
 @testable import RunLoopCore
 
 extension SteppedTime {
-  /// The instant that is a number of virtual milliseconds after the clock's start.
+  /// The instant a number of milliseconds of virtual time after the clock's start.
   func instant(_ milliseconds: Int) -> SuspendingClock.Instant { Tick(milliseconds: milliseconds).instant }
 
   /// Logs an entry followed by the current milliseconds, as in `T20`.
@@ -24,7 +24,7 @@ extension SuspendingClock.Instant {
 }
 
 extension Timer {
-  /// Creates a timer in no mode, with its date in virtual milliseconds.
+  /// Creates a timer that is not in any mode yet. Its date is in milliseconds of virtual time.
   convenience init(
     at milliseconds: Int, every interval: Duration? = nil, tolerance: Duration = .zero,
     _ block: @escaping @Sendable (Timer) -> Void

@@ -115,7 +115,7 @@ struct ThreadServiceTests {
         CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)
       }
       guard Diagnostic.unservedItems.count == 1 else { exit(4) }
-      // Work that was posted to it is lost as well.
+      // Blocks posted to a loop that never runs are lost, too.
       onNewThread {
         RunLoop.current.perform {}
         CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)

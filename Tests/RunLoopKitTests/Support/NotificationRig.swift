@@ -74,7 +74,7 @@ final class NotificationRig: @unchecked Sendable {
     source.signal()
   }
 
-  /// Calls a body after a number of virtual milliseconds, from a timer.
+  /// Calls a body after a number of milliseconds of virtual time, from a timer.
   func after(_ milliseconds: Int, mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
     let date = loop.now.advanced(by: .milliseconds(milliseconds))
     loop.add(Timer(deadline: date) { _ in body() }, forMode: mode)

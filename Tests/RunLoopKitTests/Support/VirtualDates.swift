@@ -5,12 +5,12 @@ import RunLoopCore
 import RunLoopKit
 
 extension Date {
-  /// The date a number of virtual milliseconds after the virtual wall clock began, at the start of 2001.
+  /// The date a number of milliseconds after the start of 2001, at which the virtual wall clock begins.
   static func virtual(_ milliseconds: Int) -> Date {
     Date(timeIntervalSinceReferenceDate: Double(milliseconds) / 1000)
   }
 
-  /// The virtual milliseconds of a date, or its name.
+  /// A date in milliseconds of virtual time, or its name.
   var text: String {
     switch self {
     case .distantFuture: "future"
