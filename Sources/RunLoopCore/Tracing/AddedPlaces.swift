@@ -35,7 +35,7 @@ package struct AddedPlace: Sendable {
 }
 
 extension RunLoop {
-  /// Records where an item other than an observer was added, once it has entered a mode. Requires the table's lock.
+  /// Records where an item other than an observer was added, once it has entered a mode; requires the table's lock.
   @inline(__always)
   func note(_ place: AddedPlace?, of item: some ModeItem) {
     if let place, !(item is Observer) { additions[ObjectIdentifier(item)] = place.frames }

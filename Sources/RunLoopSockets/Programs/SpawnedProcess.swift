@@ -237,7 +237,7 @@ extension SpawnedProcess: CustomDebugStringConvertible {
 }
 
 extension ChildProcessSource {
-  /// Creates a source that waits for a spawned program. It is not in any mode yet.
+  /// Creates a source that waits for a spawned program and is not in any mode yet.
   ///
   /// It never waits for another process, even if other code has reaped the child. In that case it reports the status
   /// that another source has seen, if there was one, and `ChildProcessError.reapedElsewhere` otherwise.

@@ -187,7 +187,7 @@ extension BaseSocket {
   /// The descriptor, which stays open as long as the returned reference is held.
   var openDescriptor: OwnedDescriptor? { lock.ifOwned(else: nil) { descriptor } }
 
-  /// Updates the set of events that the source watches for, if it has changed. Requires the lock.
+  /// Updates the set of events that the source watches for, if it has changed; requires the lock.
   @inline(__always)
   func watch(for events: RunLoop.DescriptorSource.Events?) {
     guard let source = registrations.source, source.isPaused ? events != nil : events != source.events else { return }

@@ -11,7 +11,7 @@ extension ListeningSocket {
       && connectionCount < options.maximumConnectionCount ?? .max
   }
 
-  /// Updates the set of events that the source watches for, if it has changed. Requires the lock.
+  /// Updates the set of events that the source watches for, if it has changed; requires the lock.
   func updateInterest() { watch(for: interest) }
 
   func acceptSome() {

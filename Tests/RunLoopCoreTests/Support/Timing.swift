@@ -24,7 +24,7 @@ extension SuspendingClock.Instant {
 }
 
 extension Timer {
-  /// Creates a timer that is not in any mode yet. Its date is in milliseconds of virtual time.
+  /// Creates a timer that is not in any mode yet, with its date in milliseconds of virtual time.
   convenience init(
     at milliseconds: Int, every interval: Duration? = nil, tolerance: Duration = .zero,
     _ block: @escaping @Sendable (Timer) -> Void
