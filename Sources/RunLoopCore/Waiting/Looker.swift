@@ -129,7 +129,7 @@ package struct Looker: Sendable {
   /// The number of times that the word is read between two readings of the clock.
   private static let glances = 8
 
-  /// Records a sleep in a wait that began at `began`. If `waker` has an earlier time, it belongs to an earlier wait.
+  /// Records a sleep in a wait that began at `began`; a `waker` with an earlier time belongs to an earlier wait.
   ///
   /// - Parameter isEvent: Whether a descriptor that became ready, at an unknown time, ended the sleep.
   package mutating func noteSleep(from began: Tick, endedBy waker: Waker, isEvent: Bool, limit: Int64) {

@@ -28,7 +28,7 @@ final class FloodGuard: @unchecked Sendable {
     /// Called when libcurl reports that something has arrived on the connection, or asks for data to send.
     func noteProgress() { reports.wrappingAdd(1, ordering: .relaxed) }
 
-    /// Called when a request on the connection pauses or resumes reading. Meanwhile, libcurl keeps the data.
+    /// Called when a request on the connection pauses reading, so that libcurl keeps the data, or resumes it.
     func noteHold(_ isHeld: Bool) { holds.wrappingAdd(isHeld ? 1 : -1, ordering: .relaxed) }
 
     /// Whether the guard has ended the connection.
