@@ -20,8 +20,8 @@ extern char *swift_demangle(const char *name, size_t length, char *buffer, size_
 
 // Nested substitutions can make a demangled name exponentially long, and the name comes from an untrusted file.
 enum { most_text = 1 << 20, most_bound = 1 << 24, most_name = 1 << 14, most_type = 64 };
-// The limits of a child process that demangles a name, and its user if the tool runs as root. The child's processor time
-// is limited; the time to wait for it is longer, because a busy machine may run the child late.
+// The limits of a child process that demangles a name, and its user if the tool runs as root. The child's processor
+// time is limited; the time to wait for it is longer, because a busy machine may run the child late.
 enum { most_memory = 256 << 20, most_seconds = 2, most_wait = 20000, nobody = 65534 };
 
 static int is_digit(char character) { return character >= '0' && character <= '9'; }
