@@ -242,7 +242,7 @@ struct GracefulShutdownTests {
       return plan.counts[call] ?? 0
     }
 
-    @Test("a shutdown of which one signal cannot be watched is not in the loop")
+    @Test("a shutdown with a signal that cannot be watched is not in the loop")
     func signalRejected() {
       SourceRig.onThread { loop in
         do {

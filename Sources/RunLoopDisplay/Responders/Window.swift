@@ -95,7 +95,7 @@ open class Window: View {
     for subview in view.subviews where subview.window === self { notifyOfFocus(subview) }
   }
 
-  /// Called after the focus has moved to another responder, or when no responder has it any more.
+  /// Called after the focus has moved to another responder, or after a responder has lost it.
   open func focusDidChange() {}
 
   /// Moves the focus on Tab and Shift-Tab, and passes other keys on.
