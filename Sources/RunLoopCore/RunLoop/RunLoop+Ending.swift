@@ -75,11 +75,16 @@ extension RunLoop {
   ///
   /// Must be called on the loop's own thread outside every run. For a thread that shuts down gracefully.
   package func runRemainingBlocks(through last: UInt64, while mayGoOn: () -> Bool) {
+    noteDraining(true)
+    defer { noteDraining(false) }
     while mayGoOn(), let work = takeFirstRemaining(through: last) {
+      takeUpLevel()
       switch work {
-      case .single(let block): runLoopIsCallingOutToABlock(block)
+      case .single(let block):
+        callingOnThisThread(CRL_KIND_BLOCK, code: block.code, item: 0) { runLoopIsCallingOutToABlock(block) }
       case .shared: break
-      case .job(let job): runLoopIsCallingOutToAnExecutorJob(job)
+      case .job(let job):
+        callingOnThisThread(CRL_KIND_JOB, code: job.code, item: 0) { runLoopIsCallingOutToAnExecutorJob(job) }
       }
     }
   }

@@ -47,6 +47,12 @@ extension RunLoop {
       recorder, innermost.mode?.faceIndex ?? 255, UInt32(truncatingIfNeeded: innermost.depth), isSame ? 1 : 0)
   }
 
+  /// Notes whether the thread runs remaining blocks outside every run, which counts as a run for the instruments.
+  func noteDraining(_ isDraining: Bool) {
+    guard Instruments.areBuilt, innermost.depth == 0 else { return }
+    crl_recorder_set_run(recorder, 255, isDraining ? 1 : 0, 0)
+  }
+
   /// Notes the start of a run, or of a pass made for a host, and returns the number with which to end it.
   @inline(__always)
   func beginRun(_ kind: crl_kind, from origin: Origin) -> UInt64 {

@@ -152,8 +152,10 @@ extension MainThreadService {
   /// Must be called on the main thread.
   private func hasItems(in name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop) -> Bool {
     if let mode = mode(name) { return mode.hasItemsOfOthers() }
-    return rlk_has_items(
-      Unmanaged.passUnretained(runLoop).toOpaque(), Unmanaged.passUnretained(name.coreFoundationMode).toOpaque()) != 0
+    let other = name.coreFoundationMode
+    return withExtendedLifetime(other) {
+      rlk_has_items(Unmanaged.passUnretained(runLoop).toOpaque(), Unmanaged.passUnretained(other).toOpaque()) != 0
+    }
   }
 
   func descriptorOfOtherLoop(in name: RunLoopCore.RunLoop.Mode) -> Int32? {
