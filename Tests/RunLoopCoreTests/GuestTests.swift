@@ -83,6 +83,28 @@ struct GuestTests {
       log == "E BT BS 1 2 3 BW | false 4 AW BT BS 4 5 6 BW | false 1 AW BT BS posted BW | true 0 | true 0 quiet X")
   }
 
+  @Test("a time slice ends between two due timers and between two hand-offs, which the next ones serve")
+  func budgetOfTimersAndHandOffs() {
+    let log = host { time, loop, guest, log in
+      for number in 1...4 {
+        loop.schedule(in: .milliseconds(1)) { _ in
+          log.write("T\(number)")
+          time.advance(by: .milliseconds(6))
+        }
+        _ = loop.handOff(inModes: [.default]) {
+          log.write("H\(number)")
+          time.advance(by: .milliseconds(6))
+        }
+      }
+      time.advance(by: .milliseconds(1))
+      for _ in 0..<6 {
+        let report = guest.service(for: .milliseconds(10))
+        log.write("| \(report.isDone) \(report.waitingCount)")
+      }
+    }
+    #expect(log == "")
+  }
+
   @Test("work left over by a time slice comes after earlier posts of the run around it")
   func budgetInBlock() {
     let log = host { time, loop, guest, log in

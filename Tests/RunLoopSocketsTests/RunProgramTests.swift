@@ -108,6 +108,17 @@ struct RunProgramTests {
     waitUntil { hasEnded(other) }
   }
 
+  @Test("a group is terminated after the deadline although its leader has ended")
+  func groupWithoutLeader() async throws {
+    let error = await failure("sleep 1000 & echo $!", deadline: .milliseconds(500), leadsGroup: true)
+    guard case .deadlineExceeded(let completion) = error, let other = Int32(completion.outputText.dropLast()) else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(completion.status == .exited(code: 0))
+    waitUntil { hasEnded(other) }
+  }
+
   @Test("a cancelled task terminates the program, even before it waits")
   func cancelled() async {
     for isEarly in [false, true] {

@@ -81,6 +81,26 @@ struct SocketTaskTests {
     thread.stop()
   }
 
+  @Test("tasks get the error that ended a connection before they waited, each time, until the socket is invalidated")
+  func endedBefore() async throws {
+    let (address, descriptor) = try refusingAddress("127.0.0.1:0")
+    defer { close(descriptor) }
+    let thread = SocketThread()
+    let socket = try Socket(connectingTo: address)
+    try thread.loop.add(socket, forMode: .default)
+    while socket.isValid || !socket.lock.withLock({ socket.state.phase == .closed }) { await Task.yield() }
+    let reason = SocketError.system(SystemError(call: "connect", number: ECONNREFUSED), address: address)
+    for _ in 0..<2 {
+      #expect(await failure { _ = try await socket.receive() } == reason)
+      #expect(await failure { try await socket.send([1]) } == reason)
+    }
+    #expect(await failure { for try await _ in socket.chunks {} } == reason)
+    let invalid = try Socket(connectingTo: address)
+    invalid.invalidate()
+    #expect(await failure { _ = try await invalid.receive() } == .invalid)
+    thread.stop()
+  }
+
   @Test("a wait fails when the item leaves its last loop, and continues while it is in another")
   func leaving() async throws {
     let (first, second) = (SocketThread(), SocketThread())

@@ -197,6 +197,17 @@ struct SpawnTests {
     #expect(log.contains("\(ChildProcessSource.End.ended(.signalled(signal: SIGPIPE, coreDumped: false)))"))
   }
 
+  @Test("a descriptor of the parent's own with the number of a standard stream is not inherited")
+  func ownDescriptorAsStandardInput() async {
+    await #expect(processExitsWith: .success) {
+      close(STDIN_FILENO)
+      let own = open("/dev/null", O_RDONLY | O_CLOEXEC)
+      guard own == STDIN_FILENO else { exit(2) }
+      let spawned = try SpawnedProcess("/bin/sh", ["-c", "test ! -e /proc/self/fd/0"])
+      guard reap(spawned.process) == 0 else { exit(3) }
+    }
+  }
+
   @Test("a new group or session is led by the child")
   func groups() throws {
     for leadsSession in [false, true] {

@@ -52,7 +52,8 @@ extension RunLoop.Guest {
   ///
   /// This is for a program that draws frames and reserves part of each frame for the loop. A call-out is not
   /// interrupted, so the call overruns its budget by one call-out at most. The blocks of the main dispatch queue count
-  /// as one call-out, as do timers that are due together. The next call serves the remaining work, in order.
+  /// as one call-out, as do the tasks of the main actor, which run there, and the observers of one activity. The next
+  /// call serves the remaining work, in order.
   ///
   /// - Returns: The result of the last pass, and what remains.
   /// - Precondition: The calling thread is the loop's thread.

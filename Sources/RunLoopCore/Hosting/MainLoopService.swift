@@ -31,6 +31,9 @@ package protocol MainLoopService: OtherLoopService {
   /// Notes that an item was added to a mode; called on any thread, with no locks held.
   func itemCame(to mode: RunLoop.Mode, of loop: RunLoop)
 
+  /// Notes that a mode has become common; called on any thread, with no locks held.
+  func modeBecameCommon(_ mode: RunLoop.Mode, of loop: RunLoop)
+
   /// Starts or stops serving the other loop in a mode on behalf of an explicit guest; called on the loop's thread.
   func guestBegins(of loop: RunLoop, in mode: RunLoop.Mode)
   func guestEnds(of loop: RunLoop, in mode: RunLoop.Mode)

@@ -55,6 +55,7 @@ func runLoopIsPerformingHandOffs(_ loop: RunLoop, _ mode: ModeState, upTo end: U
     loop.calling(CRL_KIND_PERFORM, mode, CallNote(hook: nil, code: block.code, item: sequence)) {
       runLoopIsCallingOutToABlock(block)
     }
+    if loop.isBudgetOver { break }
   }
   crl_keep_frame(11)
 }

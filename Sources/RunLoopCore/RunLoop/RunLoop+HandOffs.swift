@@ -68,7 +68,8 @@ extension RunLoop {
 
   /// Performs the work handed over for the mode so far, in order, and returns whether there was any.
   ///
-  /// Work handed over meanwhile signals the source again. A run nested in one of the calls performs the rest.
+  /// Work handed over meanwhile signals the source again. A run nested in one of the calls performs the rest, and a
+  /// later pass performs what a guest's budget leaves over.
   func performHandOffs(_ mode: ModeState) -> Bool {
     takeArrivals()
     guard hasHandOff(mode), !stopFlag.isEnding else { return false }

@@ -119,6 +119,7 @@ extension RunLoop {
       for source in copied { part(source, mode) }
       throw error
     }
+    mainService?.modeBecameCommon(mode, of: self)
     post()
   }
 

@@ -8,7 +8,8 @@ extension RunLoop {
   /// Fires the mode's due timers in order of their dates, and returns `false` if none is due.
   ///
   /// The due timers are collected before the first call-out. A timer is skipped if an earlier one removes it,
-  /// invalidates it or moves it to a later date, or if a nested run fires it.
+  /// invalidates it or moves it to a later date, or if a nested run fires it. Timers that a guest's budget leaves over
+  /// stay due.
   func fireDueTimers(_ mode: ModeState) -> Bool {
     guard mode.timerCount > 0 else { return false }
     let now = tickNow
@@ -35,7 +36,7 @@ extension RunLoop {
         endFiring(timer)
       }
       dueTimers[fired].take()?.release()
-      guard fired + 1 < dueTimers.count else { break }
+      guard fired + 1 < dueTimers.count, !isBudgetOver else { break }
       // A tool that attaches in the middle sees the remaining timers as separate call-outs.
       takeUpLevel()
       index = table.withLock { _ in beginFiring(from: fired + 1, now: now) }

@@ -174,6 +174,12 @@ extension MainThreadService {
     }
   }
 
+  func modeBecameCommon(_ name: RunLoopCore.RunLoop.Mode, of loop: RunLoopCore.RunLoop) {
+    itemCame(to: name, of: loop)
+    guard isOn, let runLoop else { return }
+    CFRunLoopAddCommonMode(runLoop, name.coreFoundationMode)
+  }
+
   func stopInnermost(of other: AnyObject) -> Bool {
     guard isOn, let loop = RunLoopCore.RunLoop.mainIfMade else { return false }
     // The caller may just have created the loop, by requesting the loop to stop.

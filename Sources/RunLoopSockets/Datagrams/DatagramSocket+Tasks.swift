@@ -11,12 +11,13 @@ extension DatagramSocket {
   /// Between two calls nothing is received unless there is a handler; datagrams that arrive wait in the system as far
   /// as there is room. Only one task can wait at a time.
   ///
-  /// - Throws: ``DatagramError/busy``; the error that closed the socket while the task was waiting;
+  /// - Throws: ``DatagramError/busy``; the error that closed the socket, also if no task was waiting then;
   ///   ``DatagramError/loop(_:)`` if the socket is in no loop, or if the threads of all its loops have ended.
   public func receive() async throws -> Datagram? {
     guard !lock.isParents else { return nil }
     return try await wait(
-      \.reader, cancelled: nil, unless: { state.isOver ? .success(nil) : nil },
+      \.reader, cancelled: nil,
+      unless: { state.isOver ? state.endError.map { .failure($0) } ?? .success(nil) : nil },
       changed: {
         state.hasWaiter = reader.isTaken
         updateInterest()
@@ -43,7 +44,7 @@ extension DatagramSocket {
   private func awaitRoom() async throws {
     try await wait(
       \.writer, cancelled: (),
-      unless: { state.isOver ? .failure(DatagramError.invalid) : state.room == .notAwaited ? .success(()) : nil },
+      unless: { state.isOver ? .failure(state.endError ?? .invalid) : state.room == .notAwaited ? .success(()) : nil },
       changed: {})
   }
 

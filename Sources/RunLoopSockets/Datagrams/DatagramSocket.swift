@@ -226,7 +226,7 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
   }
 
   override func finish(isInvalidated: Bool) -> Remains? {
-    guard state.finish() else { return nil }
+    guard state.finish(isInvalidated: isInvalidated) else { return nil }
     burst = DatagramBurst()
     kept = []
     let (reader, writer, body) = (reader.take(), writer.take(), body)

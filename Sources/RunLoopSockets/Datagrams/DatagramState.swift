@@ -24,6 +24,8 @@ struct DatagramState: Hashable {
   private(set) var phase = Phase.open { didSet { isOpen = phase == .open } }
   /// Cached for each datagram, because comparing `phase` involves its error.
   private(set) var isOpen = true
+  /// The error that closed the socket, for tasks that use it afterwards; nil if it was invalidated.
+  private(set) var endError: DatagramError?
   private(set) var room = Room.notAwaited
   var isPaused = false
   /// Whether receiving is suspended because the system lacked memory for a datagram that arrived.
@@ -58,8 +60,10 @@ struct DatagramState: Hashable {
   }
 
   /// Ends all notifications, and returns whether the end had not been reported yet.
-  mutating func finish() -> Bool {
-    defer { phase = .closed }
-    return phase != .closed
+  mutating func finish(isInvalidated: Bool) -> Bool {
+    guard phase != .closed else { return false }
+    if !isInvalidated, case .closing(let error) = phase { endError = error }
+    phase = .closed
+    return true
   }
 }

@@ -89,7 +89,11 @@ final class ProgramRun: @unchecked Sendable {
     guard continuation != nil, interruption == nil, !isTimedOut else { return }
     interruption = error
     isTimedOut = error == nil
-    if end != nil { return finish() }
+    if end != nil {
+      // Other programs of its process group may still hold the output. ESRCH means that there are none.
+      if spawned.leadsGroup { try? terminate(by: kills ? [] : teardown) }
+      return finish()
+    }
     do throws(SystemError) {
       try terminate(by: kills ? [] : teardown)
     } catch {

@@ -35,8 +35,10 @@ struct SpawnPlumbing {
   ) throws(SystemError) -> OwnedDescriptor? {
     switch redirection {
     case .inherited:
-      // A descriptor that is closed here is also closed in the child.
-      if fcntl(number, F_GETFD) >= 0 { pass(number, as: number) }
+      // A descriptor that is closed here is also closed in the child, as is one of this process's own, which is marked
+      // to be closed and has the number because the standard stream was closed before.
+      let flags = fcntl(number, F_GETFD)
+      if flags >= 0, flags & FD_CLOEXEC == 0 { pass(number, as: number) }
     case .descriptor(let descriptor): pass(descriptor, as: number)
     case .standardOutput:
       if let place = to.firstIndex(of: STDOUT_FILENO) { pass(from[place], as: number) }

@@ -12,16 +12,16 @@ extension Socket {
   /// If the task is cancelled, this method returns `nil`, and no bytes are lost.
   ///
   /// - Parameter limit: The maximum number of bytes to return, at most 1 MiB. The default is 64 KiB.
-  /// - Throws: A ``SocketError``: the error of the connection once, and ``SocketError/invalid`` afterwards;
-  ///   ``SocketError/busy``; ``SocketError/loop(_:)`` if the socket is in no loop, or if the threads of all its
-  ///   loops have ended.
+  /// - Throws: A ``SocketError``: the error that ended the connection, also if no task was waiting then;
+  ///   ``SocketError/invalid`` if the socket was invalidated; ``SocketError/busy``; ``SocketError/loop(_:)`` if the
+  ///   socket is in no loop, or if the threads of all its loops have ended.
   public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
     guard !lock.isParents else { throw SocketError.invalid }
     let limit = min(max(1, limit), Self.longestPiece)
     return try await wait(
       \.reader, cancelled: nil,
       unless: {
-        state.hasEnded ? .success(nil) : state.phase == .closed ? .failure(SocketError.invalid) : nil
+        state.hasEnded ? .success(nil) : state.phase == .closed ? .failure(state.endError ?? .invalid) : nil
       },
       changed: {
         readerLimit = limit
@@ -65,7 +65,7 @@ extension Socket {
       \.writer, cancelled: (),
       unless: {
         switch state.phase {
-        case .closed: .failure(SocketError.invalid)
+        case .closed: .failure(state.endError ?? .invalid)
         case .closing(let error): .failure(error ?? .closedForWriting)
         case .connecting, .securing, .open:
           state.outputFailure.map { .failure($0) } ?? (state.owesRoom ? nil : .success(()))

@@ -14,14 +14,14 @@ extension Socket {
   ///   ``Event/writable`` reports when there is room, or if an error has occurred, which ``Event/closed(_:)`` reports
   ///   after the received bytes.
   /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was already reached, which bounds the queue to
-  ///   `highWater` plus one write; ``SocketError/closedForWriting``; ``SocketError/invalid``; or the error of an
-  ///   earlier write, after which nothing can be written. No bytes are queued then.
+  ///   `highWater` plus one write; ``SocketError/closedForWriting``; the error of an earlier write, after which nothing
+  ///   can be written; the error that ended the connection; or ``SocketError/invalid``. No bytes are queued then.
   @discardableResult
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
     guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
     if state.isOver {
-      guard case .closing = state.phase else { throw .invalid }
+      guard case .closing = state.phase else { throw state.endError ?? .invalid }
       return false
     }
     guard state.writing == .open else {

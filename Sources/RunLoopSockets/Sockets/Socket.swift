@@ -293,7 +293,9 @@ public final class Socket: BaseSocket, @unchecked Sendable {
   override func finish(isInvalidated: Bool) -> Remains? {
     if isInvalidated { sayGoodbye() }
     let untaken = isInvalidated ? passed.takeAll() : []
-    guard state.finish() else { return untaken.isEmpty ? nil : takeRemains { _ in withExtendedLifetime(untaken) {} } }
+    guard state.finish(isInvalidated: isInvalidated) else {
+      return untaken.isEmpty ? nil : takeRemains { _ in withExtendedLifetime(untaken) {} }
+    }
     place?.leave()
     let (reader, writer, held) = (reader.take(), writer.take(), (body, tls, place, untaken))
     body = nil

@@ -41,6 +41,8 @@ struct SocketState: Hashable {
   /// Whether tasks and handlers waiting to write must still be notified of the failure.
   private var owesFailure = false
   private(set) var hasEnded = false
+  /// The error that ended the connection, for tasks that use the closed socket; nil if it was invalidated.
+  private(set) var endError: SocketError?
   /// Whether the system is not connecting, so that the attempt has to be repeated.
   var awaitsRoom = false
   /// Whether receiving is suspended because too many encrypted bytes are waiting to be sent, and receiving could add
@@ -147,8 +149,9 @@ struct SocketState: Hashable {
   }
 
   /// Ends all notifications, and returns whether the end had not been reported yet.
-  mutating func finish() -> Bool {
+  mutating func finish(isInvalidated: Bool) -> Bool {
     guard phase != .closed else { return false }
+    if !isInvalidated, case .closing(let error) = phase { endError = error }
     phase = .closed
     return true
   }

@@ -184,6 +184,30 @@ final class MainLoopsTests: XCTestCase {
     while Foundation.RunLoop.main.run(mode: Foundation.RunLoop.Mode(mode.rawValue), before: .distantFuture) {}
   }
 
+  // M32
+  func testAModeThatIsMadeCommonIsCommonInBothLoops() throws {
+    let mode = RunLoop.Mode("MainLoopsTests.madeCommon")
+    let (ours, theirs) = (Counter(), Counter())
+    let timer = Timer(timeInterval: 0.001, repeats: true) { _ in ours.add() }
+    RunLoop.main.add(timer, forMode: .common)
+    let other = Foundation.Timer(timeInterval: 0.001, repeats: true) { _ in theirs.add() }
+    Foundation.RunLoop.main.add(other, forMode: .common)
+    try RunLoop.main.addCommonMode(mode)
+    // Both kinds of timers keep both kinds of runs alive.
+    for _ in 0..<3 {
+      let before = (ours.value, theirs.value)
+      while ours.value == before.0 || theirs.value == before.1 {
+        XCTAssertTrue(Foundation.RunLoop.main.run(mode: Foundation.RunLoop.Mode(mode.rawValue), before: .distantFuture))
+      }
+      let between = (ours.value, theirs.value)
+      while ours.value == between.0 || theirs.value == between.1 {
+        XCTAssertNotEqual(RunLoop.main.run(mode: mode, for: .milliseconds(20)), .finished)
+      }
+    }
+    timer.invalidate()
+    other.invalidate()
+  }
+
   /// Runs modes that have never had an item, the names of which Core Foundation does not keep.
   func testRunsOfModesWithoutItems() {
     for name in ["private", "ä", String(repeating: "long ", count: 100)] {
