@@ -51,9 +51,10 @@ extension RunLoop.Guest {
   /// Serves what is due, pass after pass, until nothing is due or the time budget is used up.
   ///
   /// This is for a program that draws frames and reserves part of each frame for the loop. A call-out is not
-  /// interrupted, so the call overruns its budget by one call-out at most. The blocks of the main dispatch queue count
-  /// as one call-out, as do the tasks of the main actor, which run there, and the observers of one activity. The next
-  /// call serves the remaining work, in order.
+  /// interrupted, and each phase of a pass that has begun makes one call-out even then, so that no class of work
+  /// starves: the call overruns its budget by a few call-outs at most. The blocks of the main dispatch queue count as
+  /// one call-out, as do the tasks of the main actor, which run there, and the observers of one activity. The next call
+  /// serves the remaining work, in order.
   ///
   /// - Returns: The result of the last pass, and what remains.
   /// - Precondition: The calling thread is the loop's thread.
