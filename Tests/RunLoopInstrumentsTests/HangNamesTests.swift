@@ -76,4 +76,27 @@ private struct Functions: FrameSource {
     #expect(hang.stack.map(\.json.line).last?.contains("\"guess\": true") == true)
     #expect(hang.stack.map(\.json.line).first?.contains("\"share\": 25") == true)
   }
+
+  @Test("a function of the kernel's library is named by the same library of the tool")
+  func kernelLibrary() throws {
+    let library = try #require(ProcessMemory(process: getpid()).images.first { $0.path == CodeImage.kernelLibrary })
+    #if arch(x86_64)
+      let name = "clock_gettime"
+    #else
+      let name = "__kernel_clock_gettime"
+    #endif
+    let handle = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD)
+    let function = try #require(dlsym(handle, name))
+    let offset = UInt64(UInt(bitPattern: function)) - library.base
+    let digits = library.buildID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    let text = """
+      {"loop": 1, "thread": 2, "threadName": "store", "depth": 1, "begin": 0, "processor": "on-cpu",
+      "stack": [{"address": \(offset), "image": "[vdso]", "offset": \(offset), "buildID": "\(digits)"},
+      {"address": 64, "image": "/bin/app", "offset": 64}],
+      "samples": 4, "isBacklog": false, "sites": [], "leftOut": 0}
+      """
+    let hang = try JSONDecoder().decode(HangReport.self, from: Data(text.utf8))
+    let functions = hang.symbolicated(by: HangNamesTests.source).stack.map(\.place.function)
+    #expect(functions.first?.hasSuffix("clock_gettime") == true && functions.count == 2, "\(functions)")
+  }
 }

@@ -32,4 +32,21 @@ import Testing
       #expect(!ProcessMemory(process: getpid()).images.isEmpty)
     }
   }
+
+  @Test("the kernel's library has unwind rules for each of its functions")
+  func kernelLibrary() throws {
+    let memory = ProcessMemory(process: getpid())
+    let library = try #require(memory.images.first { $0.path == CodeImage.kernelLibrary })
+    let time = try #require(dlsym(dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD), Self.time))
+    let address = UInt64(UInt(bitPattern: time))
+    try #require(library.start..<library.end ~= address)
+    #expect(memory.frameRules(at: address) != nil)
+    #expect(memory.image(of: address) == library)
+  }
+
+  #if arch(x86_64)
+    private static let time = "__vdso_clock_gettime"
+  #else
+    private static let time = "__kernel_clock_gettime"
+  #endif
 }

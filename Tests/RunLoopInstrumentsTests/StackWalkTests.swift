@@ -15,6 +15,8 @@ private struct Described: ReadableMemory {
   let instructions: InstructionSet
   var content: [UInt64: [UInt8]] = [:]
   private(set) var descriptions: [UInt64] = []
+  /// Whether the description of the last function applies to the byte before it, too.
+  var startsEarly = false
   var codeAddressMask: UInt64 { 0x0000_ffff_ffff_ffff }
 
   /// - Parameter common: The unwind instructions shared by all functions.
@@ -56,7 +58,11 @@ private struct Described: ReadableMemory {
   func functionStart(of address: UInt64) -> UInt64? { isCode(address) ? address & ~63 : nil }
 
   func frameDescription(of address: UInt64) -> UInt64? {
-    isCode(address) ? descriptions[Int(address - Described.code) / 64] : nil
+    isCode(address) ? descriptions[Int(address + (isBeforeLast(address) ? 1 : 0) - Described.code) / 64] : nil
+  }
+
+  private func isBeforeLast(_ address: UInt64) -> Bool {
+    startsEarly && address == Described.start(descriptions.count - 1) - 1
   }
 
   func bytes(at address: UInt64, count: Int) -> [UInt8] {
@@ -215,6 +221,36 @@ private func stack(_ words: [UInt64]) -> StackCopy {
       memory.content[place] = description + [0, 0, 0, 0]
       #expect((FrameRules(at: Described.start(1) + 16, in: memory) != nil) == isKnown)
     }
+  }
+
+  @Test("the frame of a signal handler is crossed to the interrupted function", arguments: [0, 1] as [UInt64])
+  func signal(_ early: UInt64) {
+    var memory = StackWalkTests.memory()
+    // The function that a handler returns to: mov rax, 15; syscall. The interrupted stack pointer is saved at 24, its
+    // program counter at 16, and its frame pointer at 8. The table entry may begin one byte before the function.
+    let number = memory.descriptions.count
+    memory.add([0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05], [])
+    let common = Described.table + 0x4000
+    let head: [UInt8] = [0, 0, 0, 0, 1, 0x7a, 0x52, 0x53, 0, 1, 0x78, 16, 1, 0x1b, 0, 0]
+    memory.content[common] = Described.words([UInt32(head.count)]) + head
+    let place = memory.descriptions[number]
+    let rules: [UInt8] = [0x0f, 3, 0x77, 24, 0x06, 0x10, 16, 2, 0x77, 16, 0x10, 6, 2, 0x77, 8]
+    let start = Described.start(number) - early
+    let entry = Described.words([
+      UInt32(truncatingIfNeeded: place + 4 &- common), UInt32(truncatingIfNeeded: start &- (place + 8)), 65,
+    ])
+    memory.content[place] = Described.words([UInt32(entry.count + 16)]) + entry + [0] + rules
+    memory.startsEarly = early == 1
+    // The handler waits in the kernel. It interrupted the function 2 in the middle, without a call.
+    let interrupted = Described.start(2) + 11
+    let words: [UInt64] = [
+      Described.start(number), 0, bottom + 80, interrupted, bottom + 48, 0, 1, 2, 3, 4, bottom + 120, site(3), 0, 0, 0,
+      0, 0, 0, 0,
+    ]
+    let walk = StackWalk(from: blocked, stack: stack(words), limit: 0, in: memory)
+    #expect(walk.addresses == [Described.start(0) + 2, Described.start(number), interrupted, site(3)])
+    #expect(walk.proved == 4)
+    #expect(walk.isComplete)
   }
 
   @Test("no frame is searched outside the copied stack")

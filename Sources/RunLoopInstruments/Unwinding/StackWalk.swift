@@ -92,14 +92,20 @@ private struct Walker<Memory: ReadableMemory> {
       return nil
     }
     guard memory.isCode(caller.programCounter &- 1) else { return nil }
-    if !rules.isSignalFrame, CallInstruction(before: caller.programCounter, in: memory) == nil { return nil }
+    var returnsFromSignal = false
+    if !rules.isSignalFrame, CallInstruction(before: caller.programCounter, in: memory) == nil {
+      // The kernel called a signal handler, whose return address is the start of a function without a call.
+      guard isSignalFrame(at: caller.programCounter) else { return nil }
+      // The table entry usually begins one byte earlier, for unwinders that always look there.
+      returnsFromSignal = memory.frameRules(at: caller.programCounter &- 1)?.isSignalFrame != true
+    }
     caller.stackPointer = base
     if let saved = rules.rules[numbers.stackPointer].flatMap({ value($0, numbers.stackPointer, base) }) {
       guard isFurtherOut(saved, rules) else { return nil }
       caller.stackPointer = saved
     }
     state = caller
-    isInterrupted = rules.isSignalFrame
+    isInterrupted = rules.isSignalFrame || returnsFromSignal
     if limit > 0, base >= limit, !rules.isSignalFrame { isComplete = true }
     return state.programCounter
   }
@@ -123,6 +129,11 @@ private struct Walker<Memory: ReadableMemory> {
 
   /// The maximum size of a frame.
   private static var mostBytes: UInt64 { 1 << 20 }
+
+  /// Whether an address is where a signal handler returns to.
+  private func isSignalFrame(at address: UInt64) -> Bool {
+    memory.frameRules(at: address &- 1)?.isSignalFrame == true || memory.frameRules(at: address)?.isSignalFrame == true
+  }
 
   /// A signal handler may run on its own stack; otherwise a caller's frame is further out than its callee's.
   private func isFurtherOut(_ base: UInt64, _ rules: FrameRules) -> Bool {

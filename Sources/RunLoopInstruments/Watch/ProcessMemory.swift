@@ -46,6 +46,9 @@ package struct CodeImage: Sendable, Hashable {
   package let buildID: [UInt8]
   /// The address of the linker's function table for unwinding, or zero if there is none.
   let functionTable: UInt64
+
+  /// The name of the library that the kernel maps into each process.
+  package static let kernelLibrary = "[vdso]"
 }
 
 /// The memory of this or another process, read without affecting the process; must be used on a single thread.
@@ -143,10 +146,10 @@ package final class ProcessMemory: ReadableMemory {
       guard fields.count >= 5, ends.count == 2, ends[0] < ends[1] else { continue }
       if fields[1].contains("x") { code.append(ends[0]..<ends[1]) }
       // The path is aligned with blanks, and may contain blanks.
-      guard fields.count == 6, let slash = fields[5].firstIndex(where: { $0 != " " }), fields[5][slash] == "/" else {
-        continue
-      }
+      guard fields.count == 6, let slash = fields[5].firstIndex(where: { $0 != " " }) else { continue }
       let name = fields[5][slash...]
+      // The kernel's library is a complete one, with tables, in memory only.
+      guard name.first == "/" || name == CodeImage.kernelLibrary[...] else { continue }
       let path = String(name.hasSuffix(" (deleted)") ? name.dropLast(10) : name)
       if let last = known.last, last.path == path {
         known[known.count - 1].end = ends[1]

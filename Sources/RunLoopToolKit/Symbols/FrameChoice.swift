@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopInstruments
+
 /// The choice of the user's function among those at an address.
 package enum FrameChoice: Equatable {
   case place(CodePlace)
@@ -75,7 +77,7 @@ package enum FrameChoice: Equatable {
       "libc.so", "libc-", "libm.so", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libswift", "libdispatch",
       "libBlocksRuntime", "libFoundation", "lib_Foundation", "libclang_rt",
     ]
-    return names.contains { name.hasPrefix($0) }
+    return name == CodeImage.kernelLibrary[...] || names.contains { name.hasPrefix($0) }
   }
 
   /// The modules of the toolchain.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopRecorder
 package import RunLoopInstruments
+import RunLoopLibC
 
 /// A hang with symbolized code.
 package struct SymbolicatedHang: Sendable {
@@ -96,7 +98,9 @@ package final class HangNames {
     stack.enumerated().map { index, address in
       guard let image = address.image, let offset = address.offset else { return nil }
       let identity = bytes(address.buildID)
-      let isUsable = usable[image] ?? source.isKept(image, identity)
+      let isUsable =
+        usable[image]
+        ?? (image == CodeImage.kernelLibrary ? KernelLibrary.isSame(identity) : source.isKept(image, identity))
       usable[image] = isUsable
       // A return address is after the call.
       return isUsable ? Query(image: image, offset: index == 0 ? offset : offset &- 1) : nil
@@ -106,7 +110,9 @@ package final class HangNames {
   private func prepare(_ queries: [Query]) {
     let unknown = Dictionary(grouping: Set(queries).filter { known[$0] == nil }, by: \.image)
     for (image, queries) in unknown {
-      let found = source.frames(at: queries.map(\.offset), in: image)
+      let found =
+        image == CodeImage.kernelLibrary
+        ? queries.map { KernelLibrary.frames(at: $0.offset) } : source.frames(at: queries.map(\.offset), in: image)
       for (index, query) in queries.enumerated() { known[query] = index < found.count ? found[index] : [] }
     }
   }
@@ -158,6 +164,22 @@ package final class HangNames {
     ]
     // A longer name may begin with a shorter one.
     return kinds.last { function.contains($0.0) }?.1
+  }
+}
+
+/// The functions of the library that the kernel maps into each process.
+///
+/// It has no file, but this process has the same one as every other process of the same kind.
+private enum KernelLibrary {
+  private static let own = ProcessMemory(process: getpid()).images.first { $0.path == CodeImage.kernelLibrary }
+
+  /// Whether this process has the library with a build ID.
+  static func isSame(_ identity: [UInt8]) -> Bool { !identity.isEmpty && own?.buildID == identity }
+
+  static func frames(at offset: UInt64) -> [CodeFrame] {
+    var code = crl_code()
+    guard let own, crl_code_find(own.base &+ offset, &code) != 0, let symbol = code.symbol else { return [] }
+    return [CodeFrame(symbol: String(cString: symbol), file: nil, line: 0)]
   }
 }
 
