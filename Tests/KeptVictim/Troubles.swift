@@ -23,6 +23,19 @@ enum Troubles {
     while true { RunLoop.main.run(mode: .default, for: .seconds(60)) }
   }
 
+  /// The main loop takes a lock that it already holds.
+  static func selfDeadlock() -> Never {
+    let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    pthread_mutex_init(lock, nil)
+    pthread_mutex_lock(lock)
+    let cache = Cache(lock)
+    RunLoop.main.perform {
+      ready()
+      cache.refreshScreen()
+    }
+    while true { RunLoop.main.run(mode: .default, for: .seconds(60)) }
+  }
+
   /// A timer takes so long that another is always late.
   static func overload() {
     let worker = sure(try ResidentThread(name: "sensors"))

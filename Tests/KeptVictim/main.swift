@@ -14,6 +14,7 @@
 //   kept-victim churn       a thread that adds and removes items indefinitely
 //   kept-victim exit        a loop, and exits
 //   kept-victim deadlock    the main loop and a thread that wait for each other
+//   kept-victim twice       the main loop that takes a lock twice
 //   kept-victim overload    a thread whose timers are always late
 //   kept-victim backlog     a thread that receives work faster than it performs it
 //   kept-victim growth      a thread whose timers increase in number
@@ -64,6 +65,7 @@ case "exit":
   Residents().start()
   exit(0)
 case "deadlock": Troubles.deadlock()
+case "twice": Troubles.selfDeadlock()
 case "overload": Troubles.overload()
 case "backlog": Troubles.backlog()
 case "growth": Troubles.growth()

@@ -59,6 +59,14 @@ import Testing
     #expect(details.contains("Cache.refreshScreen()") && details.contains("Cache.importRows(_:)"), "\(details)")
   }
 
+  @Test("a thread that takes a lock twice is a deadlock that waits for itself")
+  func selfDeadlock() throws {
+    let found = try finding("deadlock", of: Victim(["twice"], program: "kept-victim", level: "off"))
+    #expect(found["title"] as? String == "DEADLOCK  main waits for itself")
+    let details = (found["details"] as? [String] ?? []).joined(separator: "\n")
+    #expect(details.contains("waits for itself") && details.contains("Cache.refreshScreen()"), "\(details)")
+  }
+
   #if DEBUG
     @Test(
       "a debug build reports by itself where its main loop has hung for five seconds, and the thread that blocks it")

@@ -21,7 +21,7 @@ public struct BlockedCall: Sendable, Codable, Hashable {
 /// The object of a thread's wait, found in its registers, its memory and the kernel's files.
 package struct ThreadWait {
   package let blockedIn: BlockedCall?
-  /// The thread that it waits for.
+  /// The thread that it waits for, which is itself if it already owns the lock.
   package let thread: Int32?
 
   /// - Parameter awaited: The thread whose work it is known to wait for, or zero.
@@ -34,8 +34,8 @@ package struct ThreadWait {
     let arguments = registers.arguments
     if name == "futex", arguments.count >= 3 {
       let word = FutexWord(arguments, of: thread, in: memory)
-      let other = word.owner ?? (awaited == 0 ? nil : awaited)
-      self.thread = other == thread ? nil : other
+      // A thread that takes a lock twice waits for itself.
+      self.thread = word.owner ?? (awaited == 0 || awaited == thread ? nil : awaited)
       blockedIn = BlockedCall(call: name, on: word.owner == nil && awaited != 0 ? "the work of a thread" : word.text)
       return
     }
@@ -78,30 +78,31 @@ private struct FutexWord {
     let bytes = memory.bytes(at: address, count: 12)
     let word = bytes.count >= 4 ? UInt32(truncatingIfNeeded: bytes.number(0, 4)) : 0
     let second = bytes.count >= 12 ? Int32(truncatingIfNeeded: bytes.number(8, 4)) : 0
-    func other(_ number: UInt32) -> Int32? {
+    func owner(_ number: UInt32) -> Int32? {
       // The kernel reserves two bits of the owner's word, which leaves thirty for the thread's ID.
       let number = Int32(bitPattern: number & 0x3fff_ffff)
-      guard number > 2, number != thread else { return nil }
+      guard number > 2 else { return nil }
       return ProcFile.link("/proc/\(memory.process)/task/\(number)/ns/pid") == nil ? nil : number
     }
+    func other(_ number: UInt32) -> Int32? { owner(number).flatMap { $0 == thread ? nil : $0 } }
     let place = "0x\(String(address, radix: 16))"
     switch operation {
     case 6, 13:
       // A priority-inheritance futex contains its owner.
-      (owner, text) = (other(word), "lock \(place)")
+      (self.owner, text) = (owner(word), "lock \(place)")
     case 0, 9:
-      if expected == 2, word == 2, let found = other(UInt32(bitPattern: second)) {
+      if expected == 2, word == 2, let found = owner(UInt32(bitPattern: second)) {
         // A contended mutex of the C library, whose owner is two words further on.
-        (owner, text) = (found, "lock \(place)")
+        (self.owner, text) = (found, "lock \(place)")
       } else if word == expected, let found = other(word) {
         // Either the thread ID that the kernel clears when a thread ends, or a Dispatch lock that contains its owner.
-        (owner, text) = (found, arguments[1] & 128 == 0 ? "end of thread \(found)" : "lock \(place)")
+        (self.owner, text) = (found, arguments[1] & 128 == 0 ? "end of thread \(found)" : "lock \(place)")
       } else if word == expected, let found = FutexWord.thread(around: address, in: memory).flatMap(other) {
-        (owner, text) = (found, "end of thread \(found)")
+        (self.owner, text) = (found, "end of thread \(found)")
       } else {
-        (owner, text) = (nil, "word \(place)")
+        (self.owner, text) = (nil, "word \(place)")
       }
-    default: (owner, text) = (nil, "word \(place)")
+    default: (self.owner, text) = (nil, "word \(place)")
     }
   }
 

@@ -52,8 +52,9 @@ struct Diagnosis {
   private var deadlocks: [DoctorFinding] {
     graph.cycles.map { cycle in
       let circle = (cycle + [cycle[0]]).map(name).joined(separator: " → ")
+      let title = cycle.count == 1 ? "\(name(cycle[0])) waits for itself" : "\(circle): each waits for the next"
       return DoctorFinding(
-        kind: .deadlock, thread: name(cycle[0]), title: "DEADLOCK  \(circle): each waits for the next",
+        kind: .deadlock, thread: name(cycle[0]), title: "DEADLOCK  \(title)",
         details: cycle.flatMap(place), next: "runloop hangs \(process) --for 2")
     }
   }
