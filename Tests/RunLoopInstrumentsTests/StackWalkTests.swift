@@ -15,6 +15,8 @@ private struct Described: ReadableMemory {
   let instructions: InstructionSet
   var content: [UInt64: [UInt8]] = [:]
   private(set) var descriptions: [UInt64] = []
+  /// The functions without a description of their own, to which the table assigns that of the function before.
+  var bare: Set<Int> = []
   /// Whether the description of the last function applies to the byte before it, too.
   var startsEarly = false
   var codeAddressMask: UInt64 { 0x0000_ffff_ffff_ffff }
@@ -58,7 +60,10 @@ private struct Described: ReadableMemory {
   func functionStart(of address: UInt64) -> UInt64? { isCode(address) ? address & ~63 : nil }
 
   func frameDescription(of address: UInt64) -> UInt64? {
-    isCode(address) ? descriptions[Int(address + (isBeforeLast(address) ? 1 : 0) - Described.code) / 64] : nil
+    guard isCode(address) else { return nil }
+    var number = Int(address + (isBeforeLast(address) ? 1 : 0) - Described.code) / 64
+    while bare.contains(number) { number -= 1 }
+    return descriptions[number]
   }
 
   private func isBeforeLast(_ address: UInt64) -> Bool {
@@ -251,6 +256,61 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     #expect(walk.addresses == [Described.start(0) + 2, Described.start(number), interrupted, site(3)])
     #expect(walk.proved == 4)
     #expect(walk.isComplete)
+  }
+
+  /// The first instructions of a function, and the number of words that they put on the stack.
+  private static let beginnings: [([UInt8], Int)] = [
+    ([], 0), ([0x50], 1), ([0xf3, 0x0f, 0x1e, 0xfa, 0x50], 1), ([0x48, 0x83, 0xec, 24], 3),
+    ([0x41, 0x56, 0x53, 0x48, 0x81, 0xec, 40, 0, 0, 0], 7), ([0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 16], 4),
+  ]
+
+  @Test("the frame of a function without rules follows from its first instructions, and its callers are guesses")
+  func bare() {
+    for (beginning, count) in Self.beginnings {
+      var memory = Described(.x86, common: [0x0c, 7, 8, 0x90, 1])
+      memory.add([0x0f, 0x05], [])
+      memory.add(beginning + [UInt8](repeating: 0x90, count: 14 - beginning.count) + [0xff, 0xd0], [])
+      memory.add(Self.framed, Self.framedRules + [0x07, 16])
+      memory.bare = [1]
+      // Remains of earlier calls are in the frame, except in its first words.
+      let frame = (0..<count).map { $0 < 2 ? UInt64($0) : site(1) }
+      let walk = StackWalk(from: blocked, stack: stack([site(1)] + frame + [site(2), 0, 0, 0]), limit: 0, in: memory)
+      #expect(walk.addresses == [Described.start(0) + 2, site(1), site(2)], "\(beginning)")
+      #expect(walk.proved == 2, "\(beginning)")
+      #expect(walk.isComplete && walk.reachesEnd, "\(beginning)")
+    }
+  }
+
+  @Test("of several functions without rules, the one that a call leads to is left, with its saved registers")
+  func bareCalls() {
+    var memory = Described(.x86, common: [0x0c, 7, 8, 0x90, 1])
+    memory.add([0x0f, 0x05], [])
+    memory.add(Self.framed, [])
+    // Interrupted in the middle: push rbp; push rbx
+    memory.add([0x55, 0x53] + [UInt8](repeating: 0x90, count: 14), [])
+    // sub rsp, 8; call 2, ending at 16
+    let distance = Int32(Int(Described.start(2)) - Int(Described.start(3)) - 16)
+    memory.add(
+      [0x48, 0x83, 0xec, 8] + [UInt8](repeating: 0x90, count: 7) + [0xe8]
+        + (0..<4).map { UInt8(truncatingIfNeeded: distance >> (8 * $0)) }, Self.framelessRules)
+    memory.add(Self.framed, Self.framedRules + [0x07, 16])
+    memory.bare = [1, 2]
+    let state = MachineState(programCounter: Described.start(2) + 10, stackPointer: bottom, others: [6: 1, 3: 2])
+    let words = [5, bottom + 64, site(3), 7, site(4), 0, 0, 0, 0, 0, 0]
+    let walk = StackWalk(from: state, stack: stack(words), limit: 0, in: memory)
+    #expect(walk.addresses == [state.programCounter, site(3), site(4)])
+    #expect(walk.proved == 1 && walk.isComplete)
+  }
+
+  @Test("a walk that finds no caller does not reach the end")
+  func gap() {
+    var memory = StackWalkTests.memory()
+    memory.bare = [2]
+    let walk = StackWalk(from: blocked, stack: stack([site(1), 7, site(2), 1, 2]), limit: bottom + 400, in: memory)
+    #expect(!walk.isComplete && !walk.reachesEnd)
+    let sample = StackSample(addresses: walk.addresses, isComplete: walk.isComplete, reachesEnd: walk.reachesEnd)
+    #expect(sample.gap == "the caller of its outermost function was not found")
+    #expect(StackSample(addresses: walk.addresses).gap == nil)
   }
 
   @Test("no frame is searched outside the copied stack")

@@ -5,7 +5,8 @@
 /// The table `.eh_frame` of each library describes, for every address, where the caller's registers are. For a blocked
 /// thread, only two registers are known. The frame pointer of a caller is then at a fixed distance from the end of the
 /// callee's frame, which follows from the first instructions of its function. A function that allocates stack
-/// dynamically has no fixed distance, so its frame is searched for, and that frame and all outer ones are guesses. If
+/// dynamically has no fixed distance, so its frame is searched for, and that frame and all outer ones are guesses. So
+/// are the callers of a function without a table entry, whose frame follows from its first instructions. If
 /// unwinding stops before the end, ``StackScan`` finds the rest, as guesses too.
 package struct StackWalk {
   /// The addresses, innermost first.
@@ -14,6 +15,8 @@ package struct StackWalk {
   package private(set) var proved = 1
   /// Whether the walk reached the requested frame or the first frame of the thread.
   package private(set) var isComplete = false
+  /// Whether the addresses reach the requested frame or the first frame of the thread, at least by guesses.
+  package private(set) var reachesEnd = false
 
   /// Walks a stack.
   ///
@@ -32,10 +35,12 @@ package struct StackWalk {
       if walker.isProved { proved = addresses.count }
     }
     isComplete = walker.isComplete
+    reachesEnd = isComplete
     guard !isComplete, mayGuess, addresses.count < StackScan.most else { return }
     let rest = StackScan(
       programCounter: walker.state.programCounter, stackPointer: walker.state.stackPointer,
       words: stack.words(from: walker.state.stackPointer), limit: limit, in: memory)
+    reachesEnd = rest.reachesRun
     addresses = Array((addresses + rest.addresses.dropFirst()).prefix(StackScan.most))
   }
 }
@@ -80,7 +85,10 @@ private struct Walker<Memory: ReadableMemory> {
   /// Steps to the caller and returns its address, or nil at the end of the stack or if the caller is unknown.
   mutating func step() -> UInt64? {
     let address = isInterrupted ? state.programCounter : state.programCounter &- 1
-    guard let rules = memory.frameRules(at: address) else { return stepByFramePointer() }
+    guard let rules = memory.frameRules(at: address) else {
+      if let returned = stepByInstructions(at: address) { return returned }
+      return stepByFramePointer()
+    }
     if case .undefined? = rules.rules[rules.returnColumn] {
       isComplete = true
       return nil
@@ -108,6 +116,47 @@ private struct Walker<Memory: ReadableMemory> {
     isInterrupted = rules.isSignalFrame || returnsFromSignal
     if limit > 0, base >= limit, !rules.isSignalFrame { isComplete = true }
     return state.programCounter
+  }
+
+  /// Steps out of a function without a table entry, by its instructions, and returns the return address.
+  ///
+  /// This is a guess, because only the first or last instructions of the function are read.
+  private mutating func stepByInstructions(at address: UInt64) -> UInt64? {
+    guard !isComplete, memory.instructions == .x86 else { return nil }
+    if let frame = BareFrame(endingAt: state.programCounter, in: memory), let found = leave(frame) { return found }
+    guard let starts = BareFunction(at: address, in: memory) else { return nil }
+    // A call that leads to the function and whose place fits its frame is the best evidence.
+    var place = state.stackPointer
+    while stack.contains(place), place - state.stackPointer < 8192, budget.words > 0, budget.calls > 0 {
+      defer { place &+= 8 }
+      budget.words -= 1
+      guard let word = number(at: place, 8), memory.isCode(word), let call = CallInstruction(before: word, in: memory)
+      else { continue }
+      budget.calls -= 1
+      guard let target = call.target, starts.range.contains(target) else { continue }
+      let frame = BareFrame(of: target, upTo: state.programCounter, in: memory)
+      if state.stackPointer &+ frame.size == place { return leave(frame) }
+    }
+    for start in starts.likely {
+      if let found = leave(BareFrame(of: start, upTo: state.programCounter, in: memory)) { return found }
+    }
+    return nil
+  }
+
+  /// Steps out of a frame if it ends with a return address after a call.
+  private mutating func leave(_ frame: BareFrame) -> UInt64? {
+    let place = state.stackPointer &+ frame.size
+    guard let returned = number(at: place, 8), CallInstruction(before: returned, in: memory) != nil else { return nil }
+    var others: [Int: UInt64] = [:]
+    for number in numbers.preserved { others[number] = register(number) }
+    for (own, distance) in frame.saved where numbers.preserved.contains(own) {
+      others[own] = number(at: place &- distance, 8)
+    }
+    isProved = false
+    isInterrupted = false
+    state = MachineState(programCounter: returned, stackPointer: place &+ 8, others: others)
+    if limit > 0, state.stackPointer >= limit { isComplete = true }
+    return returned
   }
 
   /// Steps with the frame pointer, and returns the return address of its frame.

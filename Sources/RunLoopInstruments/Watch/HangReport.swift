@@ -73,9 +73,9 @@ public struct HangReport: Sendable, Codable {
   /// The others are guesses: the registers of a blocked thread are not fully known, so some of its frames must be
   /// searched for.
   public internal(set) var provedFrames: Int?
-  /// The reason why the stack is missing or has only one address, such as `perf_event_open: Permission denied (13)`.
+  /// The reason why the stack is missing or incomplete, such as `perf_event_open: Permission denied (13)`.
   ///
-  /// Nil if no access was denied.
+  /// Nil if the stack reaches the loop's run, or the first function of a thread without one.
   public internal(set) var stackProblem: String?
   /// The number of stack samples.
   public internal(set) var samples: Int

@@ -16,8 +16,8 @@ extension HangScout {
       mode: nil, depth: Int(face?.depth ?? 0), begin: now, isOlder: true, end: nil,
       processor: state == .runs ? .onCPU : state == .stopped ? .stopped : .blocked, shares: nil,
       blockedIn: sample?.blockedIn, waitsFor: sample?.waitsFor, waitsForName: nil, stack: [], stackCounts: nil,
-      provedFrames: sample?.proved, stackProblem: sampler.problem(hasSamples: sample != nil), samples: 0,
-      isBacklog: false, sites: [], leftOut: 0)
+      provedFrames: sample?.proved, stackProblem: sampler.problem(hasSamples: sample != nil) ?? sample?.gap,
+      samples: 0, isBacklog: false, sites: [], leftOut: 0)
     report.stack = sample?.addresses.map { address($0) } ?? []
     report.waitsForName = sample?.waitsFor.map { name(ofThread: $0) }
     return report

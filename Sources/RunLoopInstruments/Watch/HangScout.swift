@@ -286,6 +286,7 @@ package final class HangScout {
     report.stackProblem = loop.sampler.problem(hasSamples: !loop.samples.isEmpty)
     if let path = HeaviestPath(loop.samples) {
       let best = path.sample
+      report.stackProblem = report.stackProblem ?? best.gap
       report.stack = path.steps.enumerated().map { index, step in
         address(index == 0 && path.endsInCall ? step.address &- 1 : step.address)
       }

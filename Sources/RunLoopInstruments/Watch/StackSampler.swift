@@ -15,17 +15,27 @@ package struct StackSample: Sendable, Hashable {
   package var proved: Int
   /// Whether the addresses reach the run that made the call-out.
   package var isComplete: Bool
+  /// Whether the addresses reach the run, or the first function of the thread, at least by guesses.
+  package var reachesEnd: Bool
   package var blockedIn: BlockedCall?
   package var waitsFor: Int32?
 
+  /// Why the stack is incomplete, or nil if it reaches its end.
+  var gap: String? {
+    guard !reachesEnd else { return nil }
+    return addresses.count < StackScan.most
+      ? "the caller of its outermost function was not found" : "it has more than \(StackScan.most) functions"
+  }
+
   package init(
     addresses: [UInt64], functions: [UInt64]? = nil, proved: Int? = nil, isComplete: Bool = true,
-    blockedIn: BlockedCall? = nil, waitsFor: Int32? = nil
+    reachesEnd: Bool? = nil, blockedIn: BlockedCall? = nil, waitsFor: Int32? = nil
   ) {
     self.addresses = addresses
     self.functions = functions ?? addresses
     self.proved = proved ?? addresses.count
     self.isComplete = isComplete
+    self.reachesEnd = reachesEnd ?? isComplete
     self.blockedIn = blockedIn
     self.waitsFor = waitsFor
   }
@@ -149,14 +159,17 @@ package final class StackSampler {
     guard walk.isComplete || walk.addresses.count >= pending.addresses.count else {
       return sample(pending.addresses, proved: 1, isComplete: false)
     }
-    return sample(walk.addresses, proved: walk.proved, isComplete: walk.isComplete)
+    return sample(walk.addresses, proved: walk.proved, isComplete: walk.isComplete, reachesEnd: walk.reachesEnd)
   }
 
-  private func sample(_ addresses: [UInt64], proved: Int, isComplete: Bool) -> StackSample {
+  private func sample(
+    _ addresses: [UInt64], proved: Int, isComplete: Bool, reachesEnd: Bool = false
+  ) -> StackSample {
     let functions = addresses.enumerated().map { index, address in
       memory.functionStart(of: index == 0 ? address : address &- 1) ?? address
     }
-    return StackSample(addresses: addresses, functions: functions, proved: proved, isComplete: isComplete)
+    return StackSample(
+      addresses: addresses, functions: functions, proved: proved, isComplete: isComplete, reachesEnd: reachesEnd)
   }
 
   private func unwind(_ registers: ThreadRegisters, _ limit: UInt64) -> StackSample {
@@ -168,6 +181,6 @@ package final class StackSampler {
     let stack = StackCopy(start: pointer, bytes: memory.bytes(at: pointer, count: size))
     let state = MachineState(programCounter: registers.programCounter, stackPointer: registers.stackPointer)
     let walk = StackWalk(from: state, stack: stack, limit: isKnown ? limit : 0, in: memory)
-    return sample(walk.addresses, proved: walk.proved, isComplete: walk.isComplete)
+    return sample(walk.addresses, proved: walk.proved, isComplete: walk.isComplete, reachesEnd: walk.reachesEnd)
   }
 }

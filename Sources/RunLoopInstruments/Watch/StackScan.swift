@@ -11,6 +11,8 @@
 package struct StackScan {
   /// The addresses, innermost first.
   package let addresses: [UInt64]
+  /// Whether the addresses reach the frame of the run.
+  package let reachesRun: Bool
 
   /// The maximum number of addresses.
   static let most = 128
@@ -53,6 +55,7 @@ package struct StackScan {
       last = place + 1
     }
     addresses = Array(found.prefix(StackScan.most))
+    reachesRun = limit > 0 && !chain.isEmpty && found.count <= StackScan.most
   }
 
   /// The state of a scan.

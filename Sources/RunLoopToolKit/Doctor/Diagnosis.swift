@@ -47,6 +47,7 @@ struct Diagnosis {
     let users = hang.stack.filter { $0.place.file != nil }
     return ["\(name(thread)) (\(thread)): \(HangText.was(hang.report))"]
       + (users.isEmpty ? hang.stack : users).prefix(12).map { "    \($0.text)" }
+      + (hang.report.stackProblem.map { ["    the stack is not complete: \($0)"] } ?? [])
   }
 
   private var deadlocks: [DoctorFinding] {
