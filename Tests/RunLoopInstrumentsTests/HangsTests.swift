@@ -144,6 +144,26 @@ import Testing
     #expect((try found.json()["look"] as? [String: Any])?["loops"] as? Int == 1)
   }
 
+  @Test("a program whose file was deleted or replaced keeps its names", arguments: [false, true])
+  func deletedFile(isReplaced: Bool) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let program = folder.appendingPathComponent("replaced").path
+    try Victim.copy(program: "kept-victim", to: program)
+    let victim = try Victim(["hang"], program: program, level: "off")
+    try FileManager.default.removeItem(atPath: program)
+    if isReplaced { try FileManager.default.copyItem(atPath: "/bin/sh", toPath: program) }
+    var found: [[String: Any]] = []
+    var seconds = 1.0
+    repeat {
+      found = try hangs(runloop("hangs", "\(victim.number)", "--for", "\(seconds)", "--json"))
+      seconds *= 2
+    } while found.isEmpty && seconds < 60
+    let hang = try #require(found.first)
+    #expect(functions(hang).contains { $0.contains("waitForEnd()") }, "\(hang)")
+  }
+
   @Test("idle, busy and nested runs, short or expected calls and other threads are not hangs")
   func innocents() throws {
     // The threshold is far beyond what a busy machine adds to a call-out of a tenth of a second.

@@ -8,10 +8,12 @@ final class HangStacks {
   private let faces: FileFaces
   private let scout: HangScout
   private let user: UInt32
+  private let process: Int32
   private var ended: [HangReport] = []
 
   init(of target: TargetProcess, _ file: RecordFile) {
     user = target.user
+    process = target.number
     faces = FileFaces(file)
     var settings = HangJudge.Settings.standard
     settings.backlog = nil
@@ -26,7 +28,7 @@ final class HangStacks {
 
   /// The observed hangs, symbolized.
   func hangs() -> [Timeline.Hang] {
-    HangNames(ExternalSymbolizer(of: user)).name(ended + scout.lasting).map { hang in
+    HangNames(ExternalSymbolizer(of: user), process: process).name(ended + scout.lasting).map { hang in
       Timeline.Hang(
         thread: hang.report.thread, threadName: hang.report.threadName, begin: hang.report.begin,
         end: hang.report.end, state: HangText.was(hang.report), stack: hang.stack.map { TimelineName($0) })

@@ -213,7 +213,7 @@ struct HangsCommand: ObservingCommand {
 
   private func print(_ reports: [HangReport], _ look: LookSummary, _ target: TargetProcess, _ output: Output) {
     guard !(follows && reports.isEmpty) else { return }
-    let named = HangNames(ExternalSymbolizer(of: target.user)).name(reports)
+    let named = HangNames(ExternalSymbolizer(of: target.user), process: target.number).name(reports)
     if follows, isJSON {
       for hang in named { output.print(json(hang).line) }
     } else if isJSON {

@@ -128,7 +128,7 @@ struct LoopReader {
 
   private func named(_ reports: [HangReport]) -> [Int32: SymbolicatedHang] {
     guard !reports.isEmpty else { return [:] }
-    let named = HangNames(ExternalSymbolizer(of: target.user)).name(reports)
+    let named = HangNames(ExternalSymbolizer(of: target.user), process: target.number).name(reports)
     return Dictionary(named.map { ($0.report.thread, $0) }) { first, _ in first }
   }
 

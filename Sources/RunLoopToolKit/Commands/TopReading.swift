@@ -126,7 +126,7 @@ final class TopReader {
   /// Describes the call-out of a hang and the state of its thread, once per hang.
   private func name(of hang: HangReport, _ slot: Int) -> String {
     if let known = hangNames[slot], known.begin == hang.begin { return known.text }
-    let named = HangNames(ExternalSymbolizer(of: target.user)).name([hang])[0]
+    let named = HangNames(ExternalSymbolizer(of: target.user), process: target.number).name([hang])[0]
     // The place comes last, because the end of a line that is too long is kept.
     let call = hang.blockedIn.map { " blocked in \($0.call)(\($0.on ?? ""))" } ?? ""
     let text = "\(named.kind ?? "")\(call)  \(named.code?.text ?? "")"

@@ -17,7 +17,7 @@ struct Diagnosis {
   init(_ look: DoctorLook) {
     self.look = look
     process = look.target.number
-    names = HangNames(ExternalSymbolizer(of: look.target.user))
+    names = HangNames(ExternalSymbolizer(of: look.target.user), process: look.target.number)
     symbolizer = Symbolizer(look.target.loadedImages, source: ExternalSymbolizer(of: look.target.user))
     var reports: [Int32: HangReport] = [:]
     for report in look.lasting where !report.isBacklog { reports[report.thread] = report }

@@ -52,7 +52,7 @@ package final class ExternalSymbolizer: FrameSource {
   /// Returns the file in the directory that has a usual name and belongs to the same build, or nil.
   private static func symbolFile(of path: String, _ identity: [UInt8]) -> String? {
     guard let directory, let identity = identity.isEmpty ? BuildID.read(path) : identity, identity.count > 1,
-      let name = path.split(separator: "/").last
+      let name = (DeletedFiles.path(of: path) ?? path).split(separator: "/").last
     else { return nil }
     let digits = identity.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
     let byBuild = "\(directory)/.build-id/\(digits[0])/\(digits.dropFirst().joined()).debug"

@@ -42,7 +42,11 @@ extension HangReport {
 /// Symbolizes reports with the files that they refer to; must be used on a single thread.
 package final class HangNames {
   private let source: any FrameSource
-  private var usable: [String: Bool] = [:]
+  private let process: Int32?
+  /// The files that were deleted or replaced since the process loaded them.
+  private lazy var deleted = process.map { DeletedFiles(of: $0).links } ?? [:]
+  /// The file to read for each image, or nil if there is none.
+  private var files: [String: String?] = [:]
   private var known: [Query: [CodeFrame]] = [:]
 
   private struct Query: Hashable {
@@ -50,7 +54,11 @@ package final class HangNames {
     let offset: UInt64
   }
 
-  package init(_ source: any FrameSource = ExternalSymbolizer()) { self.source = source }
+  /// - Parameter process: The process that the reports are about, if it may still run.
+  package init(_ source: any FrameSource = ExternalSymbolizer(), process: Int32? = nil) {
+    self.source = source
+    self.process = process
+  }
 
   /// Symbolizes several reports at once, which is faster.
   package func name(_ reports: [HangReport]) -> [SymbolicatedHang] {
@@ -82,7 +90,9 @@ package final class HangNames {
         guard let path = address.image, let offset = address.offset else { continue }
         let base = address.address &- offset
         let end = max(found["\(base) \(path)"]?.end ?? 0, address.address &+ 1)
-        found["\(base) \(path)"] = LoadedImage(base: base, end: end, buildID: bytes(address.buildID), path: path)
+        let identity = bytes(address.buildID)
+        found["\(base) \(path)"] = LoadedImage(
+          base: base, end: end, buildID: identity, path: file(of: path, identity) ?? path)
       }
     }
     return Array(found.values)
@@ -97,14 +107,24 @@ package final class HangNames {
   private func queries(_ stack: [CodeAddress]) -> [Query?] {
     stack.enumerated().map { index, address in
       guard let image = address.image, let offset = address.offset else { return nil }
-      let identity = bytes(address.buildID)
-      let isUsable =
-        usable[image]
-        ?? (image == CodeImage.kernelLibrary ? KernelLibrary.isSame(identity) : source.isKept(image, identity))
-      usable[image] = isUsable
+      let file = file(of: image, bytes(address.buildID))
       // A return address is after the call.
-      return isUsable ? Query(image: image, offset: index == 0 ? offset : offset &- 1) : nil
+      return file.map { Query(image: $0, offset: index == 0 ? offset : offset &- 1) }
     }
+  }
+
+  /// Returns the file that has an image's symbols, or nil if none belongs to the same build.
+  private func file(of image: String, _ identity: [UInt8]) -> String? {
+    if let known = files[image] { return known }
+    var found: String?
+    if image == CodeImage.kernelLibrary {
+      found = KernelLibrary.isSame(identity) ? image : nil
+    } else {
+      // Without a build ID, a new file of the same name would pass for the one that the process loaded.
+      found = ([deleted[image]] + [image]).compactMap { $0 }.first { source.isKept($0, identity) }
+    }
+    files[image] = .some(found)
+    return found
   }
 
   private func prepare(_ queries: [Query]) {
@@ -145,7 +165,7 @@ package final class HangNames {
   /// Returns the beginning of a function on a stack.
   private func code(_ frame: CodeFrame?, _ addresses: [CodeAddress]) -> CodePlace? {
     guard let frame else { return nil }
-    for image in Set(addresses.compactMap(\.image)).sorted() where known.keys.contains(where: { $0.image == image }) {
+    for image in Set(addresses.compactMap { $0.image.flatMap { files[$0] ?? nil } }).sorted() where known.keys.contains(where: { $0.image == image }) {
       let isThere = known.contains { $0.key.image == image && $0.value.contains(frame) }
       guard isThere, let begin = source.frames(ofSymbol: frame.symbol, in: image).last else { continue }
       return FrameChoice.place(begin)

@@ -119,7 +119,7 @@ package struct TargetProcess: Sendable {
 
   /// The programs and libraries that are currently loaded.
   ///
-  /// A program whose file was replaced is read through the kernel's link to it.
+  /// A program or library whose file was replaced is read through the kernel's link to it.
   package var loadedImages: [LoadedImage] {
     guard let maps = readWhole("/proc/\(number)/maps") else { return [] }
     var found: [LoadedImage] = []
@@ -136,12 +136,12 @@ package struct TargetProcess: Sendable {
         found.append(LoadedImage(base: ends[0], end: ends[1], buildID: [], path: String(path)))
       }
     }
+    guard found.contains(where: { $0.path.hasSuffix(DeletedFiles.mark) }) else { return found }
+    let deleted = DeletedFiles(of: number)
     return found.map { image in
-      guard image.path.hasSuffix(" (deleted)") else { return image }
-      let isProgram = found.first?.path == image.path
-      return LoadedImage(
-        base: image.base, end: image.end, buildID: [],
-        path: isProgram ? "/proc/\(number)/exe" : String(image.path.dropLast(10)))
+      guard image.path.hasSuffix(DeletedFiles.mark) else { return image }
+      let path = String(image.path.dropLast(DeletedFiles.mark.count))
+      return LoadedImage(base: image.base, end: image.end, buildID: [], path: deleted.links[path] ?? path)
     }
   }
 
