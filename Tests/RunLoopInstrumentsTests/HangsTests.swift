@@ -150,7 +150,7 @@ import Testing
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(at: folder) }
     let program = folder.appendingPathComponent("replaced").path
-    try Victim.copy(program: "kept-victim", to: program)
+    try Victim.copy(to: program)
     let victim = try Victim(["hang"], program: program, level: "off")
     try FileManager.default.removeItem(atPath: program)
     if isReplaced { try FileManager.default.copyItem(atPath: "/bin/sh", toPath: program) }

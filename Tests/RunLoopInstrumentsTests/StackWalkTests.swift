@@ -235,7 +235,7 @@ private func stack(_ words: [UInt64]) -> StackCopy {
     // program counter at 16, and its frame pointer at 8. The table entry may begin one byte before the function.
     let number = memory.descriptions.count
     memory.add([0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05], [])
-    let common = Described.table + 0x4000
+    let common = Described.table - 0x4000
     let head: [UInt8] = [0, 0, 0, 0, 1, 0x7a, 0x52, 0x53, 0, 1, 0x78, 16, 1, 0x1b, 0, 0]
     memory.content[common] = Described.words([UInt32(head.count)]) + head
     let place = memory.descriptions[number]
