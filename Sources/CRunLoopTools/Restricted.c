@@ -106,7 +106,7 @@ static int become(uint32_t user, uint32_t group) {
   return capability_call(SYS_capset, none) == 0;
 }
 
-// Restricts a forked child to a pipe as standard output and limited resources.
+// Restricts a forked child to its standard input, a pipe as standard output and limited resources.
 static void restrict_child(const crlt_limits *limits, uint32_t user, uint32_t group, int output, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
@@ -122,7 +122,8 @@ static void restrict_child(const crlt_limits *limits, uint32_t user, uint32_t gr
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_CORE, 0);
   int nothing = open("/dev/null", O_RDWR);
-  if (chdir("/") != 0 || nothing < 0 || dup2(output, 1) < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 2) < 0) _exit(126);
+  int input = limits->input > 0 ? limits->input : nothing;
+  if (chdir("/") != 0 || nothing < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(nothing, 2) < 0) _exit(126);
   if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0) {
     struct rlimit files;
     rlim_t end = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < 1 << 20 ? files.rlim_max : 1 << 20;

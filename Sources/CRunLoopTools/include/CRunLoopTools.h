@@ -65,13 +65,15 @@ typedef struct crlt_files {
 int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before);
 void crlt_files_end(crlt_files *before);
 
-// The maximum address space in bytes and processor time in seconds.
+// The maximum address space in bytes and processor time in seconds, and a descriptor for the standard input, or zero
+// for an empty one.
 typedef struct crlt_limits {
   uint64_t memory, seconds;
+  int input;
 } crlt_limits;
 // Runs a program with the rights of a user, which may differ only if this process runs as root. The program has no
-// environment, terminal or descriptors, runs in its own session, and ends with the calling thread. Returns its process
-// ID, and a descriptor for its output.
+// environment, terminal or other descriptors, runs in its own session, and ends with the calling thread. Returns its
+// process ID, and a descriptor for its output.
 int crlt_run_restricted(
   const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int *output);
 // Like `crlt_run_restricted`, but runs a function in a forked child. The function must be safe after a fork.

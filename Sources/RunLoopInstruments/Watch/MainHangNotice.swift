@@ -35,7 +35,9 @@ func recordsAreMade() {
       var lines = ["RunLoopKit: the main loop has hung for 5 s in \(report.kind ?? "a call-out")"]
       lines[0] += ", \(report.processor.rawValue)"
       if let call = report.blockedIn { lines[0] += " in \(call.call)(\(call.on ?? ""))" }
-      if let holder = report.waitsForName { lines[0] += ", waits for \(report.waitsFor == report.thread ? "itself" : holder)" }
+      if let holder = report.waitsForName {
+        lines[0] += ", waits for \(report.waitsFor == report.thread ? "itself" : holder)"
+      }
       // All but the innermost are return addresses, which may already belong to the next function.
       var places = report.stack.enumerated().map { index, address in Place(address, isReturn: index > 0) }
       places += report.postedFrom.map { [Place($0, isReturn: true)] } ?? []

@@ -332,7 +332,9 @@ enum HangText {
   static func does(_ report: HangReport) -> String {
     var text = report.processor.rawValue
     if let call = report.blockedIn { text += " in \(call.call)(\(call.on ?? ""))" }
-    if let thread = report.waitsForName { text += ", waits for \(report.waitsFor == report.thread ? "itself" : thread)" }
+    if let thread = report.waitsForName {
+      text += ", waits for \(report.waitsFor == report.thread ? "itself" : thread)"
+    }
     return text
   }
 

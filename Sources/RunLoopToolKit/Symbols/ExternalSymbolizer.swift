@@ -66,7 +66,7 @@ package final class ExternalSymbolizer: FrameSource {
     // The length of an argument list is limited.
     for start in stride(from: 0, to: addresses.count, by: 1000) {
       let part = addresses[start..<min(start + 1000, addresses.count)]
-      let answers = ask(["--obj=\(symbolFiles[path] ?? path)"] + part.map { "0x\(String($0, radix: 16))" })
+      let answers = ask(symbolFiles[path] ?? path, part.map { "0x\(String($0, radix: 16))" })
       guard answers.count == part.count else { return [] }
       found += answers
     }
@@ -77,13 +77,19 @@ package final class ExternalSymbolizer: FrameSource {
     // The symbol comes from the program's file, and must not be mistaken for an option.
     let begins = symbol.first.map { $0.isLetter || "_$".contains($0) } ?? false
     let isName = begins && symbol.utf8.allSatisfy { $0 > 32 && $0 != 127 }
-    return isName ? ask(["--obj=\(symbolFiles[path] ?? path)", symbol]).first ?? [] : []
+    return isName ? ask(symbolFiles[path] ?? path, [symbol]).first ?? [] : []
   }
 
-  private func ask(_ arguments: [String]) -> [[CodeFrame]] {
+  /// Asks for the functions of a file at addresses or with symbols.
+  private func ask(_ path: String, _ queries: [String]) -> [[CodeFrame]] {
     guard let program, !isGivenUp else { return [] }
-    let options = ["--no-demangle", "--functions=linkage", "--output-style=LLVM"]
-    guard let text = run(program, options + arguments) else { return [] }
+    // Without its caller's capabilities, the symbolizer may not follow a link to another process's file.
+    let isLink = path.hasPrefix("/proc/")
+    let input = isLink ? (try? rights.openingFiles { open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) }) ?? -1 : -1
+    defer { if input >= 0 { close(input) } }
+    let file = input > 0 ? "/proc/self/fd/0" : path
+    let options = ["--no-demangle", "--functions=linkage", "--output-style=LLVM", "--obj=\(file)"]
+    guard let text = run(program, options + queries, input: input) else { return [] }
     var answers: [[CodeFrame]] = []
     var frames: [CodeFrame] = []
     var symbol: String?
@@ -124,14 +130,14 @@ package final class ExternalSymbolizer: FrameSource {
   }
 
   /// Runs a program and returns its output, or nil if it cannot be run, fails, writes too much or takes too long.
-  private func run(_ program: String, _ arguments: [String]) -> String? {
+  private func run(_ program: String, _ arguments: [String], input: Int32) -> String? {
     guard let texts = try? ([program] + arguments).map({ try CText($0) }) else { return nil }
     var words: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0.copy()) }
     words.append(nil)
     defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
     let begin = crl_monotonic_nanoseconds()
     let end = begin + min(limit, budget)
-    var limits = crlt_limits(memory: Self.mostMemory, seconds: UInt64(max(1, limit / Self.second)))
+    var limits = crlt_limits(memory: Self.mostMemory, seconds: UInt64(max(1, limit / Self.second)), input: input)
     var output: Int32 = -1
     let child = crlt_run_restricted(words, &limits, rights.user, rights.group, &output)
     guard child > 0 else { return nil }

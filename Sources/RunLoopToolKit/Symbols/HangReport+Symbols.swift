@@ -165,7 +165,8 @@ package final class HangNames {
   /// Returns the beginning of a function on a stack.
   private func code(_ frame: CodeFrame?, _ addresses: [CodeAddress]) -> CodePlace? {
     guard let frame else { return nil }
-    for image in Set(addresses.compactMap { $0.image.flatMap { files[$0] ?? nil } }).sorted() where known.keys.contains(where: { $0.image == image }) {
+    let images = Set(addresses.compactMap { $0.image.flatMap { files[$0] ?? nil } })
+    for image in images.sorted() where known.keys.contains(where: { $0.image == image }) {
       let isThere = known.contains { $0.key.image == image && $0.value.contains(frame) }
       guard isThere, let begin = source.frames(ofSymbol: frame.symbol, in: image).last else { continue }
       return FrameChoice.place(begin)
