@@ -397,8 +397,50 @@ uint64_t crl_post_site(const crl_recorder *recorder, uint64_t sequence) {
   return load(&post->sequence) == sequence ? load(&post->site) : 0;
 }
 
+void crl_host_ends(crl_recorder *recorder) {
+  crl_face *face = recorder->face;
+  if (face->kind != CRL_KIND_HOST) return;
+  face->kind = 0;
+  crl_sums *sums = recorder->sums;
+  uint64_t now = crl_ticks();
+  // Only a hang is added to the totals, because most of these spans only serve this loop and are no call-outs.
+  if (load(&sums->began) && span(load(&sums->since), now) >= CRL_HANG) {
+    crl_call_out_end(recorder, now);
+  } else {
+    store(&sums->began, 0);
+  }
+}
+
+void crl_host_runs(crl_recorder *recorder) {
+  crl_face *face = recorder->face;
+  face->host_turns++;
+  crl_host_ends(recorder);
+  int flags = crl_recorder_flags(recorder);
+  if (flags & CRL_FACE_HOSTED) crl_recorder_set_flags(recorder, flags & ~CRL_FACE_SLEEPS);
+  if (recorder->level >= CRL_WATCH) {
+    uint64_t now = crl_ticks();
+    // Otherwise a call-out of this loop runs the host's, and is what hangs.
+    if (face->kind == 0) {
+      face->kind = CRL_KIND_HOST;
+      crl_call_out_begin(recorder, now);
+    }
+    crl_busy_note(recorder, crl_recorder_depth(recorder) > 0, now);
+  }
+  crl_watcher_stir();
+  unpark();
+}
+
+void crl_host_waits(crl_recorder *recorder) {
+  crl_host_ends(recorder);
+  int flags = crl_recorder_flags(recorder);
+  if (!(flags & CRL_FACE_HOSTED)) return;
+  crl_recorder_set_flags(recorder, flags | CRL_FACE_SLEEPS);
+  if (recorder->level >= CRL_WATCH) crl_busy_note(recorder, 0, crl_ticks());
+}
+
 void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, int is_hosted) {
   crl_face *face = recorder->face;
+  crl_host_ends(recorder);
   face->deadline = deadline;
   face->waits = waits;
   face->sleeps = ++recorder->sleeps;
@@ -419,6 +461,7 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
 }
 
 void crl_sleep_end(crl_recorder *recorder, int descriptor) {
+  crl_host_ends(recorder);
   crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
   crl_watcher_stir();
   unpark();

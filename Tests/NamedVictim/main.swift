@@ -8,6 +8,7 @@
 //   named-victim foundation     streams, notifications, delegates, observers in Foundation's spelling
 //   named-victim network        an operation's questions and reports, and connections in Foundation's spelling
 //   named-victim display        views, actions, gestures and nodes, on the main thread
+//   named-victim hosted HOW     hangs in Core Foundation's items while it is watched; see `HostedHangs.swift`
 //   named-victim environment    prints each layer's view of its environment, and exits
 import Glibc
 import RunLoopCore
@@ -43,5 +44,6 @@ case "ports": call { Ports(on: $0).run() }
 case "foundation": call { Foundations(on: $0).run() }
 case "network": call { Networks(on: $0).run() }
 case "display": Displays().run()
+case "hosted": HostedHangs.run(CommandLine.arguments.last ?? "")
 default: exit(2)
 }

@@ -134,7 +134,7 @@ typedef struct crl_face {
   uint64_t lost;  // 1 if the loop had to record but found no ring
   uint64_t stack;  // an address in the frame of the innermost run, below which its calls are
   int32_t awaited;  // the thread for whose work this one waits, or 0
-  uint32_t padding;
+  uint32_t host_turns;  // how often the host's loop has begun to run its own items on the loop's thread; wraps around
   // One more than a descriptor that was ready in very many consecutive waits without being read, or 0 for none.
   uint32_t unread;
   uint32_t host;  // the kind of host loop, a crl_host
@@ -560,6 +560,14 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
 void crl_sleep_end(crl_recorder *recorder, int descriptor);
 // Wakes a tool that waits for activity.
 void crl_unpark(void);
+
+// Notes that the host's loop runs its own items on the loop's thread, which interrupts a hosted sleep in the face. Called
+// again for each pass of the host, so that several short passes are not taken for one hang.
+void crl_host_runs(crl_recorder *recorder);
+// Notes that the host's loop waits, which continues a hosted sleep.
+void crl_host_waits(crl_recorder *recorder);
+// Notes that the host's loop no longer runs its own items, because it has returned or this loop is served.
+void crl_host_ends(crl_recorder *recorder);
 
 // Clears the cause of the last wake-up before the loop announces a sleep; and sets it before a thread wakes the loop.
 void crl_wake_forget(crl_recorder *recorder);

@@ -178,6 +178,7 @@ extension RunLoop.Guest {
 
   func finish() {
     loop.awaken()
+    loop.noteHostReturns()
     state = .servicing
     if hasEntered { loop.notify(.exit, table) }
     loop.innermost = outerRun

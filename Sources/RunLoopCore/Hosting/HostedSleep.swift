@@ -10,6 +10,8 @@ struct HostedSleep {
   let mode: ModeState
   let gate: any SleepGate
   let deadline: Tick
+  /// Whether the sleep was suspended by one of the host's own items, which then continues.
+  var isHostRunning = false
 }
 
 // These must be called on the loop's thread.
@@ -92,7 +94,8 @@ extension RunLoop {
 
   /// Suspends a hosted sleep for the duration of a nested run, and returns it.
   func suspendHostedSleep() -> HostedSleep? {
-    guard let sleep = hostedSleep else { return nil }
+    guard var sleep = hostedSleep else { return nil }
+    sleep.isHostRunning = isHostRunning
     awaken()
     // While the loop runs by itself, the other loop has no reason to call it.
     sleep.gate.watch(nil, until: .never)
@@ -105,5 +108,6 @@ extension RunLoop {
     // A host that has ended meanwhile must return.
     guard !sleep.gate.isRetired else { return sleep.gate.open() }
     if !fallAsleep(sleep.mode, at: sleep.gate) { sleep.gate.open() }
+    if sleep.isHostRunning { noteHostRuns() }
   }
 }

@@ -83,6 +83,26 @@ extension RunLoop {
     takeUpLevel()
   }
 
+  /// Notes that the host's loop runs its own items on the loop's thread; called for each of the host's passes.
+  package func noteHostRuns() {
+    guard Instruments.areBuilt else { return }
+    // The host can make many passes before this loop makes one.
+    takeUpLevel()
+    crl_host_runs(recorder)
+  }
+
+  /// Notes that the host's loop waits.
+  package func noteHostWaits() { if Instruments.areBuilt { crl_host_waits(recorder) } }
+
+  /// Notes that the host's loop has returned.
+  package func noteHostReturns() { if Instruments.areBuilt { crl_host_ends(recorder) } }
+
+  /// Whether the host runs its own items, and not this loop, during a hosted sleep.
+  var isHostRunning: Bool {
+    guard Instruments.areBuilt else { return false }
+    return Int32(crl_recorder_flags(recorder)) & Int32(CRL_FACE_HOSTED | CRL_FACE_SLEEPS) == Int32(CRL_FACE_HOSTED)
+  }
+
   /// Records the end of a wait that began at `begun` and in which the loop checked its descriptors.
   ///
   /// A descriptor that the wait finds ready immediately may have been ready since the previous check.

@@ -156,10 +156,12 @@ package final class HangScout {
     var callOut: HangJudge.CallOut?
     if isBusy, face.level == 0 {
       // It has not made a pass since the level was raised, so only its own counters show progress.
-      let progress = face.sleeps &* 31 &+ face.served &* 17 &+ UInt64(face.depth)
+      let progress = face.sleeps &* 31 &+ face.served &* 17 &+ UInt64(face.depth) &+ UInt64(face.host_turns) << 32
       callOut = HangJudge.CallOut(number: face.number, progress: progress)
     } else if isBusy, face.kind != 0 {
-      callOut = HangJudge.CallOut(number: face.number, progress: UInt64(face.level), began: begin(face, slot))
+      // A call-out that runs the host's loop makes progress with each of its passes.
+      let progress = UInt64(face.level) | UInt64(face.host_turns) << 32
+      callOut = HangJudge.CallOut(number: face.number, progress: progress, began: begin(face, slot))
     }
     var isExcused = face.flags & UInt8(CRL_FACE_EXPECTS) != 0
     // Read only for call-outs that have been open for a while.
@@ -176,9 +178,9 @@ package final class HangScout {
 
   /// When the open call-out began or continued after a nested run, or nil if that was not recorded.
   private func begin(_ face: crl_face, _ slot: Int) -> Int64? {
-    guard face.level >= CRL_RECORD.rawValue, face.open != 0, let record = faces.record(face.open, of: slot) else {
-      return nil
-    }
+    guard face.level >= CRL_RECORD.rawValue, face.open != 0, !face.isOfHost,
+      let record = faces.record(face.open, of: slot)
+    else { return nil }
     if face.open == face.number { return faces.nanoseconds(record.begin) }
     guard let last = faces.record(face.number, of: slot), last.end != 0 else { return nil }
     return faces.nanoseconds(last.end)
@@ -213,7 +215,8 @@ package final class HangScout {
   }
 
   private func end(of loop: WatchedLoop, _ slot: Int) -> Int64? {
-    guard loop.face.level >= CRL_RECORD.rawValue, let record = faces.record(loop.face.open, of: slot), record.end != 0
+    guard loop.face.level >= CRL_RECORD.rawValue, !loop.face.isOfHost,
+      let record = faces.record(loop.face.open, of: slot), record.end != 0
     else { return nil }
     return faces.nanoseconds(record.end)
   }
@@ -229,7 +232,7 @@ package final class HangScout {
     let loop = watch(face, slot, now)
     loop.last = ThreadClock(thread: face.thread, of: memory.process, at: now) ?? loop.last
     if samples {
-      let found = loop.sampler.sample(limit: face.stack, awaited: face.awaited)
+      let found = loop.sampler.sample(limit: face.isOfHost ? 0 : face.stack, awaited: face.awaited)
       // Ignores samples taken after the call-out ended.
       guard faces.face(slot).number == face.number || face.kind == 0 else { return }
       for sample in found { loop.add(sample) }
@@ -254,14 +257,15 @@ package final class HangScout {
   }
 
   private func report(_ face: crl_face, _ slot: Int, _ since: Int64, _ now: Int64) -> HangReport {
-    let record = face.level < CRL_RECORD.rawValue || face.open == 0 ? nil : faces.record(face.open, of: slot)
+    let hasRecord = face.level >= CRL_RECORD.rawValue && face.open != 0 && !face.isOfHost
+    let record = hasRecord ? faces.record(face.open, of: slot) : nil
     // The code may be a call site, if nothing else is known.
     let code = record?.code ?? 0
     let place = record.map { self.site(of: $0, slot) & ~CRL_SITE_WAITS } ?? 0
     let site = code & CRL_CODE_PLACE != 0 ? code & ~CRL_CODE_PLACE : place
     var report = HangReport(
       loop: face.loop, thread: face.thread, threadName: threadName(face, slot),
-      kind: face.kind == 0 ? nil : CallOutName.of(face.kind),
+      kind: face.isOfHost ? CallOutName.host : face.kind == 0 ? nil : CallOutName.of(face.kind),
       code: code == 0 || code & CRL_CODE_PLACE != 0 ? nil : address(code),
       postedFrom: site == 0 ? nil : address(site), mode: faces.mode(face.mode),
       depth: Int(face.depth), begin: since, isOlder: judge.isOlder(slot) ? true : nil, end: nil, processor: .blocked,
@@ -374,4 +378,15 @@ package enum CallOutName {
   ]
 
   package static func of(_ kind: UInt8) -> String { Int(kind) < names.count ? names[Int(kind)] : "unknown" }
+
+  /// The items of the loop in which this one waits, such as Core Foundation's.
+  package static let host = of(UInt8(CRL_KIND_HOST.rawValue))
+}
+
+extension crl_face {
+  /// Whether the loop's thread runs an item of the host's loop, for which there is no record.
+  package var isOfHost: Bool {
+    let hosted = UInt8(CRL_FACE_HOSTED)
+    return UInt32(kind) == CRL_KIND_HOST.rawValue || kind == 0 && flags & (hosted | UInt8(CRL_FACE_SLEEPS)) == hosted
+  }
 }

@@ -31,8 +31,12 @@ func recordsAreMade() {
       }
     }
 
+    private static func kind(_ report: HangReport) -> String {
+      report.kind == CallOutName.host ? "an item of Core Foundation's loop" : report.kind ?? "a call-out"
+    }
+
     static func text(_ report: HangReport) -> String {
-      var lines = ["RunLoopKit: the main loop has hung for 5 s in \(report.kind ?? "a call-out")"]
+      var lines = ["RunLoopKit: the main loop has hung for 5 s in \(kind(report))"]
       lines[0] += ", \(report.processor.rawValue)"
       if let call = report.blockedIn { lines[0] += " in \(call.call)(\(call.on ?? ""))" }
       if let holder = report.waitsForName {
@@ -48,7 +52,7 @@ func recordsAreMade() {
         }
       }
       for name in places.prefix(report.stack.count).compactMap({ names[$0] }) {
-        if name.contains("runLoopIsCallingOut") { break }
+        if name.contains("runLoopIsCallingOut") || name.hasPrefix("__CFRUNLOOP_IS_") { break }
         lines.append("  at \(name)")
       }
       if report.postedFrom != nil, let posted = places.last.flatMap({ names[$0] }) {

@@ -104,6 +104,7 @@ extension CoreFoundationHost {
     }
     let ended = wait ?? begun
     wait = outer
+    RunLoopCore.RunLoop.current.noteHostReturns()
     if isEnding, outer == nil { invalidate() }
     return (result, ended, leftOver)
   }

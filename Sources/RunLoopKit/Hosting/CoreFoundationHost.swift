@@ -95,7 +95,7 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     // The first observer is called before all others at the entry, and the second after all others, so that a run
     // within another observer is recognised.
     observers = [
-      makeObserver([.entry], order: .min),
+      makeObserver(service == nil ? [.entry, .afterWaiting] : [.entry], order: .min),
       makeObserver([.beforeSources, .beforeWaiting, .exit], order: .max),
     ].compactMap { $0 }
     service?.host = self
@@ -185,6 +185,9 @@ extension CoreFoundationHost {
 
   private func observe(_ activity: CFRunLoopActivity) {
     guard var wait else { return }
+    // On the main thread, the service's observers do this, because they see all runs.
+    if service == nil { RunLoopCore.RunLoop.current.noteHost(activity) }
+    guard activity != .afterWaiting else { return }
     if activity == .entry { wait.depth += 1 }
     if activity == .exit { wait.depth -= 1 }
     self.wait = wait
@@ -303,5 +306,14 @@ extension RunLoopCore.RunLoop.Mode {
       CFStringCreateWithBytes(
         nil, Array(rawValue.utf8), rawValue.utf8.count, CFStringBuiltInEncodings.UTF8.rawValue, false)
     }
+  }
+}
+
+extension RunLoopCore.RunLoop {
+  /// Shows the instruments whether Core Foundation's loop runs items or waits.
+  ///
+  /// Without this, a hang in an item of Core Foundation would be shown as a sleep, because this loop is asleep there.
+  func noteHost(_ activity: CFRunLoopActivity) {
+    if activity == .beforeWaiting { noteHostWaits() } else if activity != .exit { noteHostRuns() }
   }
 }

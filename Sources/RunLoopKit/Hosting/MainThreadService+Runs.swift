@@ -109,7 +109,10 @@ extension MainThreadService {
       runs.removeLast()
       if case .turn(let outer)? = runs.last { outer.gate.resume() }
       mode.updateMark(of: .current)
-    case .unserved(let other)? where other === mode: runs.removeLast()
+    case .unserved(let other)? where other === mode:
+      runs.removeLast()
+      // A guest of another loop that ran this one sleeps there again.
+      RunLoopCore.RunLoop.current.noteHostWaits()
     default: return
     }
     settleHost()
@@ -118,6 +121,8 @@ extension MainThreadService {
   func serve(_ mode: ServedMode) {
     guard !isEndingTurn, let turn = turn(in: mode) else { return }
     turn.serve()
+    // Our loop may be asleep again, but the run continues with other items.
+    if turn.guest.isValid { RunLoopCore.RunLoop.current.noteHostRuns() }
     serveMainQueue(in: turn)
   }
 

@@ -50,9 +50,13 @@ extension ServedMode {
     observing.withLock {
       guard !isObserved, hasDescriptors else { return false }
       isObserved = true
-      addObserver([.entry], order: .min) { mode, _ in mode.service.runBegins(in: mode) }
+      addObserver([.entry, .afterWaiting], order: .min) { mode, activity in
+        if activity == .entry { mode.service.runBegins(in: mode) }
+        RunLoopCore.RunLoop.current.noteHost(activity)
+      }
       addObserver([.beforeSources, .beforeWaiting, .afterWaiting], order: .max) { mode, activity in
         mode.service.runReaches(activity, in: mode)
+        if activity != .afterWaiting { RunLoopCore.RunLoop.current.noteHost(activity) }
       }
       addObserver([.exit], order: .max) { mode, _ in mode.service.runEnds(in: mode) }
       return true

@@ -57,12 +57,13 @@ struct LoopReader {
     let time: Int64
 
     var isBusy: Bool { face.depth > 0 && face.flags & UInt8(CRL_FACE_SLEEPS) == 0 }
-    var isNamed: Bool { !isBusy || record != nil }
+    var isNamed: Bool { !isBusy || record != nil || face.isOfHost }
 
     /// Whether a busy loop has shown no activity since another observation.
     func isSame(as other: Look) -> Bool {
       isBusy && other.isBusy && face.number == other.face.number && face.sleeps == other.face.sleeps
         && face.served == other.face.served && face.level == other.face.level
+        && face.host_turns == other.face.host_turns
     }
   }
 

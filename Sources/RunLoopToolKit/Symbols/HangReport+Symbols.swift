@@ -226,6 +226,10 @@ private struct NamedStack {
 
   /// Adds a function; returns the kind of call-out if the function makes one.
   mutating func add(_ frame: CodeFrame, at index: Int) -> String? {
+    // Core Foundation's loop runs its own item, and the frames further out run that loop.
+    if frame.symbol.hasPrefix("__CFRUNLOOP_IS_"), report.kind ?? CallOutName.host == CallOutName.host {
+      return CallOutName.host
+    }
     let isToolchains = FrameChoice.isToolchains(frame.symbol)
     if !isToolchains, FrameChoice.isOurs(frame.symbol) {
       return HangNames.kind(FrameChoice.demangled(frame.symbol))
