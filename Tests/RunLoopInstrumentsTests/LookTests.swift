@@ -50,6 +50,25 @@ private final class OneFace: LoopFaces {
     #expect(lines(.time, loops: 0).last == "It had no loop to look at.")
   }
 
+  @Test("a look at a stopped process reports that it is stopped, and is not an all-clear")
+  func stoppedProcess() throws {
+    let victim = try Victim(["idle"], level: "off")
+    kill(victim.number, SIGSTOP)
+    while try !TargetProcess(victim.number).isStopped { usleep(1000) }
+    let text = runloop("hangs", "\(victim.number)", "--for", "0.3", "--exit-code")
+    #expect(text.status == 4)
+    #expect(text.output.contains("hung that could be seen"), "\(text.output)")
+    #expect(text.output.contains("1 of 1 loops was stopped by a signal or a debugger"), "\(text.output)")
+    let document = try runloop("hangs", "\(victim.number)", "--for", "0.3", "--json").json()
+    #expect((document["look"] as? [String: Any])?["stopped"] as? Int == 1)
+    let doctor = runloop("doctor", "\(victim.number)", "--for", "0.3")
+    #expect(doctor.output.contains("STOPPED  1 of 1 loops"), "\(doctor.output)")
+    #expect(!doctor.output.contains("Nothing is wrong") && !doctor.output.contains("no agent"), "\(doctor.output)")
+    kill(victim.number, SIGCONT)
+    while try TargetProcess(victim.number).isStopped { usleep(1000) }
+    #expect(runloop("hangs", "\(victim.number)", "--for", "0.3", "--exit-code").status == 0)
+  }
+
   @Test("naming a thread without a loop is an error, also for top")
   func unknownThread() throws {
     let victim = try Victim(["idle"], level: "off")

@@ -55,6 +55,17 @@ package final class HangScout {
 
   /// The number of loops in the last observation.
   package private(set) var seenLoops = 0
+  /// The threads of these loops.
+  private var seenThreads: [Int32] = []
+
+  /// The number of these loops whose threads are stopped, or are being debugged, so that hangs of theirs do not count.
+  ///
+  /// Reads a file of each thread.
+  package var stoppedLoops: Int {
+    guard !seenThreads.isEmpty, !ThreadState.isTraced(memory.process) else { return seenThreads.count }
+    return seenThreads.count { ThreadState(thread: $0, of: memory.process) == .stopped }
+  }
+
   /// The number of consecutive observations in which a loop with such a descriptor did not sleep.
   private var sleepless: [Int: Int] = [:]
 
@@ -99,6 +110,7 @@ package final class HangScout {
 
   private func noteSleepless(_ seen: [Int: crl_face]) {
     seenLoops = seen.count
+    seenThreads = seen.values.map(\.thread)
     sleepless = sleepless.filter { seen[$0.key] != nil }
     for (slot, face) in seen {
       let isSleepless = face.unread != 0 && (HangScout.isBusy(face) || isWoken(slot, face))

@@ -14,9 +14,9 @@ struct DoctorCommand: ObservingCommand {
     shows it and the next command. Then it says what this machine lacks for looking, and what is lost by it.
 
       --for SECONDS  how long to look at each process; 2 by default
-      --json         prints {"processes": [{"pid", "ending", "loops", "unseen", "agent", "endTime",
+      --json         prints {"processes": [{"pid", "ending", "loops", "unseen", "stopped", "agent", "endTime",
                      "findings": [{"kind", "thread", "title", "details", "next"}]}], "machine": [text]}; the kinds are
-                     deadlock, hang, child-pipe, unread, overload, backlog, growth and unseen
+                     deadlock, hang, child-pipe, unread, overload, backlog, growth, unseen and stopped
 
     Exit status: 0, also if something is wrong, 1 if nothing can be looked at, 2 for arguments that make no
     sense.
@@ -85,7 +85,9 @@ struct DoctorCommand: ObservingCommand {
   }
 
   private func showMachine(_ results: [Result], _ output: Output) {
-    let without = results.filter { $0.look.kept == nil && $0.look.summary.ending == .time }.map(\.look.target.number)
+    let without = results.map(\.look).filter {
+      $0.kept == nil && $0.summary.ending == .time && $0.summary.stopped == 0
+    }.map(\.target.number)
     var lines = MachineReport.lines
     if !without.isEmpty {
       lines.append(
@@ -102,6 +104,7 @@ struct DoctorCommand: ObservingCommand {
       JSON.object([
         ("pid", .int(Int(result.look.target.number))), ("ending", .text(result.look.summary.ending.rawValue)),
         ("loops", .int(result.look.summary.loops)), ("unseen", .int(result.look.summary.unseen)),
+        ("stopped", .int(result.look.summary.stopped)),
         ("agent", .bool(result.look.kept != nil)), ("endTime", .text(WallTime.json(result.look.summary.end))),
         ("findings", .list(result.findings.map(\.json))),
       ])

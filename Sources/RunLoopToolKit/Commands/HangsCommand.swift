@@ -28,16 +28,17 @@ struct HangsCommand: ObservingCommand {
       --wait          waits until the process, or one of that name, has a run loop, and need not find the
                       thread at once
       --exit-code     exits with 3 if a loop hung, a timer was late or a descriptor was not read, and with 4 if none did that was seen, but the look was
-                      cut short or could not see all loops
+                      cut short, could not see all loops, or saw threads that were stopped
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
                       "blockedIn", "waitsFor", "stack", "stackProblem"}], "look": {"begin", "end",
-                      "ending", "loops", "unseen", "unread": [{"tid", "thread", "descriptor", "code"}], "late":
-                      [{"tid", "thread", "code", "late", "kind"}]}};
+                      "ending", "loops", "unseen", "stopped", "unread": [{"tid", "thread", "descriptor", "code"}],
+                      "late": [{"tid", "thread", "code", "late", "kind"}]}};
                       with --follow a line for each hang; times are nanoseconds of CLOCK_MONOTONIC; "end" is
                       null if the hang was not over, "beginTime" and "endTime" are of the wall clock, "callOut" of a backlog and where the kind of the
                       call-out is not known; with "atLeast" it had begun before the look, and "begin" is that
                       of the look; "ending" is time, interrupted, ended or executed, "unseen" the number of
-                      loops that found no room to be seen, and "unread" are descriptors that were ready in
+                      loops that found no room to be seen, "stopped" the number of those whose threads were
+                      stopped by a signal or a debugger, and "unread" are descriptors that were ready in
                       more than a thousand waits in a row while nothing was read, and "late" are timers that
                       fired later than 100 ms or the threshold after their dates and tolerances, by so many
                       nanoseconds, on loops that did not hang; with the kind "descriptor" they are descriptors that
@@ -45,7 +46,7 @@ struct HangsCommand: ObservingCommand {
 
     Hangs of one thread in one function are shown once, with their number.
 
-    A look that ends early, and loops that could not be seen, are reported in every case.
+    A look that ends early, and loops that could not be seen or were stopped, are reported in every case.
 
     Exit status: 0, also if the process ends meanwhile, 1 if it cannot be looked at, 2 for arguments that
     make no sense; with --exit-code also 3 and 4.

@@ -24,6 +24,10 @@ struct LookSummary {
   private(set) var loops = 0
   /// The maximum number of loops without a face.
   private(set) var unseen = 0
+  /// The maximum number of loops at once whose threads were stopped or being debugged.
+  private(set) var stopped = 0
+  /// When to check again whether threads are stopped, because each of them has a file to read.
+  private var nextStopCheck: Int64 = 0
   var unread: [UnreadDescriptor] = []
   /// The timers that fired late on loops that did not hang.
   var late: [LateReport] = []
@@ -33,6 +37,10 @@ struct LookSummary {
   mutating func note(_ scout: HangScout, unseen: Int) {
     loops = max(loops, scout.seenLoops)
     self.unseen = max(self.unseen, unseen)
+    if end >= nextStopCheck {
+      stopped = max(stopped, scout.stoppedLoops)
+      nextStopCheck = end + 100_000_000
+    }
     for found in scout.unread where !unread.contains(where: { $0.found == found }) {
       unread.append(UnreadDescriptor(found: found))
     }
@@ -50,7 +58,7 @@ struct LookSummary {
     case .executed:
       lines.append("Process \(process) has become another program, \(span) after the look began\(none).")
     case .interrupted where found == 0: lines.append("No loop of process \(process) hung in \(span).")
-    case .time where found == 0 && unseen == 0: lines.append("No loop of process \(process) hung.")
+    case .time where found == 0 && unseen == 0 && stopped == 0: lines.append("No loop of process \(process) hung.")
     case .time where found == 0: lines.append("No loop of process \(process) hung that could be seen.")
     case .interrupted, .time: break
     }
@@ -58,20 +66,27 @@ struct LookSummary {
     if unseen > 0 {
       lines.append("\(unseen) loops could not be looked at: the process has more than \(CRL_FACES).")
     }
+    if stopped > 0 { lines.append("\(stoppedText), which does not count as a hang.") }
     return lines
+  }
+
+  /// Describes the loops whose threads were stopped.
+  var stoppedText: String {
+    "\(stopped) of \(loops) loops \(stopped == 1 ? "was" : "were") stopped by a signal or a debugger"
   }
 
   /// The exit status for `--exit-code`.
   func status(found: Int) -> CommandStatus {
     if found > 0 || !unread.isEmpty || !late.isEmpty { return .found }
-    return ending == .time && unseen == 0 && loops > 0 ? .success : .unseen
+    return ending == .time && unseen == 0 && stopped == 0 && loops > 0 ? .success : .unseen
   }
 
   var json: JSON {
     .object([
       ("begin", .int(Int(begin))), ("end", .int(Int(end))), ("ending", .text(ending.rawValue)), ("loops", .int(loops)),
-      ("unseen", .int(unseen)), ("unread", .list(unread.map(\.json))), ("late", .list(late.map(\.json))),
-      ("beginTime", .text(WallTime.json(begin))), ("endTime", .text(WallTime.json(end))),
+      ("unseen", .int(unseen)), ("stopped", .int(stopped)), ("unread", .list(unread.map(\.json))),
+      ("late", .list(late.map(\.json))), ("beginTime", .text(WallTime.json(begin))),
+      ("endTime", .text(WallTime.json(end))),
     ])
   }
 }

@@ -36,7 +36,7 @@ struct Diagnosis {
   }
 
   var findings: [DoctorFinding] {
-    deadlocks + hangs + childPipes + unread + overloads + backlogs + growth + unseen
+    deadlocks + hangs + childPipes + unread + overloads + backlogs + growth + unseen + stopped
   }
 
   private func name(_ thread: Int32) -> String { standing[thread]?.report.threadName ?? "\(thread)" }
@@ -177,6 +177,15 @@ struct Diagnosis {
     return [
       DoctorFinding(
         kind: .unseen, title: "UNSEEN  \(look.summary.unseen) loops have no room in the process's records")
+    ]
+  }
+
+  private var stopped: [DoctorFinding] {
+    guard look.summary.stopped > 0 else { return [] }
+    return [
+      DoctorFinding(
+        kind: .stopped, title: "STOPPED  \(look.summary.stoppedText)",
+        details: ["Nothing that a stopped thread does or holds can be seen."], next: "runloop ps \(process)")
     ]
   }
 

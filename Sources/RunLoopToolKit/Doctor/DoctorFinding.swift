@@ -12,6 +12,7 @@ struct DoctorFinding {
     case backlog
     case growth
     case unseen
+    case stopped
   }
 
   let kind: Kind

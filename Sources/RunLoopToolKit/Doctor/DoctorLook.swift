@@ -55,6 +55,8 @@ final class DoctorLook {
     let permission = AgentConnection.permission(of: target)
     defer { withExtendedLifetime(permission) {} }
     let first = keptThings()
+    // The process may not have answered for a while.
+    summary = LookSummary(at: crl_monotonic_nanoseconds())
     let end = summary.begin + nanoseconds
     while !interruption.hasCome {
       let now = crl_monotonic_nanoseconds()
@@ -99,7 +101,7 @@ final class DoctorLook {
   }
 
   private func keptThings() -> [KeptThing: Int]? {
-    guard let answers = try? LoopAnswer.read("reasons", target, thread: nil) else { return nil }
+    guard !target.isStopped, let answers = try? LoopAnswer.read("reasons", target, thread: nil) else { return nil }
     var counts: [KeptThing: Int] = [:]
     for answer in answers {
       for reason in answer.reasons {
