@@ -106,6 +106,16 @@ enum Troubles {
     withExtendedLifetime((worker, source)) { waitForEnd() }
   }
 
+  /// Each hang is over before the next one begins.
+  static func stutters() {
+    let worker = sure(try ResidentThread(name: "stutters"))
+    worker.runLoop.add(Timer(timeInterval: 0.6, repeats: true) { _ in flushToDisk() }, forMode: .default)
+    ready()
+    withExtendedLifetime(worker) { waitForEnd() }
+  }
+
+  private static func flushToDisk() { usleep(400_000) }
+
   /// Many timers are due at once and take 30 ms each; no single call-out hangs.
   static func manyShort() {
     let worker = sure(try ResidentThread(name: "many"))

@@ -21,6 +21,7 @@
 //   kept-victim unread      a thread whose handler reads nothing
 //   kept-victim many        a thread with many timers that are due at once, each of which takes 30 ms
 //   kept-victim starved     a thread whose descriptor is ready for long before each pass
+//   kept-victim stutters    a thread that hangs for 400 ms of each 600 ms
 //   kept-victim none        no loop
 import Glibc
 import RunLoopCore
@@ -72,6 +73,7 @@ case "growth": Troubles.growth()
 case "unread": Troubles.unread()
 case "many": Troubles.manyShort()
 case "starved": Troubles.starved()
+case "stutters": Troubles.stutters()
 case "none": ready()
 default: exit(2)
 }

@@ -155,6 +155,23 @@ import Testing
     #expect(runloop("doctor", "\(victim.number)", "--for", "never").status == 2)
   }
 
+  @Test("hangs that ended while the doctor looked are reported, with their number")
+  func ended() throws {
+    let title = try #require(
+      finding("hang", of: Victim(["stutters"], program: "kept-victim", level: "off"))["title"] as? String)
+    #expect(title.contains("stutters") && title.contains("in timer"), "\(title)")
+    let victim = try Victim(["stutters"], program: "kept-victim", level: "off")
+    var (text, seconds) = ("", 4.0)
+    // On a busy machine a look may be too short.
+    repeat {
+      text = runloop("doctor", "\(victim.number)", "--for", "\(seconds)").output
+      seconds *= 2
+    } while !text.contains(" times") && seconds < 60
+    #expect(text.contains(" times"), "\(text)")
+    #expect(text.contains("flushToDisk()"), "\(text)")
+    #expect(text.components(separatedBy: "HUNG").count == 2, "\(text)")
+  }
+
   @Test("a child blocked while writing to its parent's pipe is found")
   func pipe() throws {
     let child = Process()

@@ -288,18 +288,27 @@ enum HangText {
     (report.end ?? crl_monotonic_nanoseconds()) - report.begin
   }
 
+  static func longest(_ hangs: [SymbolicatedHang]) -> SymbolicatedHang? {
+    hangs.max { length($0.report) < length($1.report) }
+  }
+
+  /// The length of a hang, or the lengths of the shortest and the longest of several.
+  static func lengths(_ hangs: [SymbolicatedHang]) -> String {
+    let lengths = hangs.map { length($0.report) }
+    let (shortest, longest) = (Text.duration(lengths.min() ?? 0), Text.duration(lengths.max() ?? 0))
+    return hangs.count > 1 ? "\(shortest) to \(longest)" : longest
+  }
+
   /// Formats a group of hangs, represented by the longest one.
   static func lines(_ hangs: [SymbolicatedHang]) -> [String] {
-    guard let longest = hangs.max(by: { length($0.report) < length($1.report) }) else { return [] }
+    guard let longest = longest(hangs) else { return [] }
     var lines = lines(longest)
-    guard hangs.count > 1, let first = hangs.map(\.report.begin).min(), let last = hangs.map(\.report.begin).max(),
-      let shortest = hangs.map({ length($0.report) }).min()
+    guard hangs.count > 1, let first = hangs.map(\.report.begin).min(), let last = hangs.map(\.report.begin).max()
     else { return lines }
     let report = longest.report
     lines[0] =
       "\(report.threadName) (\(report.thread)) \(report.isBacklog ? "had posts waiting" : "hung") \(hangs.count) times, "
-      + "for \(Text.duration(shortest)) to \(Text.duration(length(report))), from \(WallTime.text(first)) to "
-      + "\(WallTime.text(last)); the longest"
+      + "for \(lengths(hangs)), from \(WallTime.text(first)) to \(WallTime.text(last)); the longest"
     return lines
   }
 

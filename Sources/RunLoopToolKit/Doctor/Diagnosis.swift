@@ -12,6 +12,8 @@ struct Diagnosis {
   private let symbolizer: Symbolizer
   /// The current hangs, and the state of the threads that they wait for.
   private var standing: [Int32: SymbolicatedHang] = [:]
+  /// The hangs that ended earlier, grouped as in `runloop hangs`.
+  private let earlier: [[SymbolicatedHang]]
   private let graph: WaitGraph
 
   init(_ look: DoctorLook) {
@@ -30,22 +32,24 @@ struct Diagnosis {
       reports[thread] = report
       if let next = report.waitsFor { open.append(next) }
     }
+    earlier = HangText.groups(names.name(look.ended.filter { !$0.isBacklog }))
     graph = WaitGraph(reports.compactMapValues(\.waitsFor))
     let ordered = reports.values.sorted { $0.thread < $1.thread }
     for hang in names.name(ordered) { standing[hang.report.thread] = hang }
   }
 
   var findings: [DoctorFinding] {
-    deadlocks + hangs + childPipes + unread + overloads + backlogs + growth + unseen + stopped
+    deadlocks + hangs + earlierHangs + childPipes + unread + overloads + backlogs + growth + unseen + stopped
   }
 
   private func name(_ thread: Int32) -> String { standing[thread]?.report.threadName ?? "\(thread)" }
 
   /// Describes what a thread is blocked in, with the user's part of its stack.
-  private func place(_ thread: Int32) -> [String] {
-    guard let hang = standing[thread] else { return [] }
+  private func place(_ thread: Int32) -> [String] { standing[thread].map(place) ?? [] }
+
+  private func place(_ hang: SymbolicatedHang) -> [String] {
     let users = hang.stack.filter { $0.place.file != nil }
-    return ["\(name(thread)) (\(thread)): \(HangText.was(hang.report))"]
+    return ["\(hang.report.threadName) (\(hang.report.thread)): \(HangText.was(hang.report))"]
       + (users.isEmpty ? hang.stack : users).prefix(12).map { "    \($0.text)" }
       + (hang.report.stackProblem.map { ["    the stack is not complete: \($0)"] } ?? [])
   }
@@ -64,7 +68,8 @@ struct Diagnosis {
     let inCircles = Set(graph.cycles.flatMap { $0 })
     return look.lasting.filter { !$0.isBacklog && !inCircles.contains($0.thread) }.compactMap { report in
       guard let hang = standing[report.thread] else { return nil }
-      let age = Text.duration(crl_monotonic_nanoseconds() - report.begin)
+      // Naming the functions takes time, in which the hang may have ended.
+      let age = Text.duration(look.summary.end - report.begin)
       let lasted = report.isOlder == true ? "at least \(age)" : age
       let code = hang.code.map { "  \($0.text)" } ?? ""
       var title = "HUNG  \(report.threadName) for \(lasted) in \(hang.kind ?? "a call-out")\(code)"
@@ -74,9 +79,38 @@ struct Diagnosis {
         title += ": waits for " + chain.dropFirst().map(name).joined(separator: ", which waits for ")
       }
       return DoctorFinding(
-        kind: .hang, thread: report.threadName, title: title, details: chain.flatMap(place),
+        kind: .hang, thread: report.threadName, title: title, details: before(hang) + chain.flatMap(place),
         next: "runloop hangs \(process) --thread \(Diagnosis.quoted(report.threadName))")
     }
+  }
+
+  /// The hangs that ended during the observation, such as those of a loop that hangs for a part of each second.
+  private var earlierHangs: [DoctorFinding] {
+    earlier.compactMap { group in
+      guard let longest = HangText.longest(group), !standing.values.contains(where: { isSame($0, longest) }) else {
+        return nil
+      }
+      let report = longest.report
+      let code = longest.code.map { "  \($0.text)" } ?? ""
+      let times = group.count == 1 ? "once" : "\(group.count) times"
+      let dns = Diagnosis.resolvesNames(longest) ? ": blocked in DNS" : ""
+      return DoctorFinding(
+        kind: .hang, thread: report.threadName,
+        title: "HUNG  \(report.threadName) \(times), for \(HangText.lengths(group)), "
+          + "in \(longest.kind ?? "a call-out")\(code)\(dns)",
+        details: place(longest), next: "runloop hangs \(process) --thread \(Diagnosis.quoted(report.threadName))")
+    }
+  }
+
+  /// Describes the hangs of the same thread in the same function that ended earlier.
+  private func before(_ hang: SymbolicatedHang) -> [String] {
+    earlier.filter { $0.first.map { isSame($0, hang) } ?? false }.map {
+      "It had hung there \($0.count == 1 ? "once" : "\($0.count) times") before, for \(HangText.lengths($0))."
+    }
+  }
+
+  private func isSame(_ one: SymbolicatedHang, _ other: SymbolicatedHang) -> Bool {
+    HangText.groups([one, other]).count == 1
   }
 
   /// Whether a thread is waiting for a name server.
