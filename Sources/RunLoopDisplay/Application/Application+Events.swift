@@ -47,14 +47,14 @@ extension Application {
 
   /// Handles the queued events, in the call-out of source 0.
   ///
-  /// A press waits for the pending gesture actions, because they may change the view that it hits and the recognisers
-  /// that follow it. It waits only once, even if these actions trigger others.
+  /// Presses, wheel events, keys and pastes wait for the pending gesture actions, because these may change the focus,
+  /// the view below the mouse and its recognisers. An event waits only once, even if the actions trigger others.
   func handleEvents() {
     let before = events.count
     let begin = loop.clockNow.nanoseconds
     var isFirst = true
     while end == nil, events.count > 0 {
-      if gestures.hasActions, events.holdPress() { return setNeedsCommit() }
+      if gestures.hasActions, events.holdNext() { return setNeedsCommit() }
       if isFirst { trace?.applicationDid(.source0(events: before)) }
       if !isFirst, loop.clockNow.nanoseconds - begin > Self.eventBudget {
         items?.eventQueue.signal()
@@ -77,7 +77,7 @@ extension Application {
 
   /// Handles the events that were waiting for gesture actions, which have now been called.
   func gestureActionsWereCalled() {
-    events.releasePress()
+    events.releaseNext()
     guard events.count > 0, let items else { return }
     items.eventQueue.signal()
     loop.wakeUp()

@@ -14,7 +14,7 @@ struct EventQueue {
 
   private var entries = ContiguousArray<Entry>()
   private var first = 0
-  /// Whether the next entry is a press that is waiting.
+  /// Whether the next entry is waiting for gesture actions.
   private var hold = Hold.none
 
   private enum Hold: Hashable {
@@ -36,25 +36,32 @@ struct EventQueue {
     }
   }
 
-  /// Holds the next entry until ``releasePress()`` if it is a press that was not held before, and returns whether it
-  /// is.
-  mutating func holdPress() -> Bool {
-    guard nextIsPress, hold != .released else { return false }
+  /// Holds the next entry until ``releaseNext()`` if actions can affect it and it was not held before.
+  ///
+  /// - Returns: Whether the entry is held.
+  mutating func holdNext() -> Bool {
+    guard nextDependsOnActions, hold != .released else { return false }
     hold = .held
     return true
   }
 
   /// Ends the wait of the next entry, which does not wait again.
-  mutating func releasePress() {
+  mutating func releaseNext() {
     if hold == .held { hold = .released }
   }
 
-  /// Whether the next entry is a mouse press.
-  private var nextIsPress: Bool {
-    guard first < entries.count, case .input(.mouse(let event)) = entries[first], case .press = event.action else {
-      return false
+  /// Whether actions can change which view receives the next entry, through the focus or the views below the mouse.
+  private var nextDependsOnActions: Bool {
+    guard first < entries.count, case .input(let event) = entries[first] else { return false }
+    switch event {
+    case .key, .paste: return true
+    case .mouse(let event):
+      switch event.action {
+      case .press, .wheel: return true
+      default: return false
+      }
+    default: return false
     }
-    return true
   }
 
   /// Removes and returns the first entry, or returns nil if there is none.

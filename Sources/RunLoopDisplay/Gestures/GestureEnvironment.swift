@@ -77,7 +77,7 @@ final class GestureEnvironment {
     )
     isDue.store(true, ordering: .relaxed)
     loop.wakeUp()
-    // A press, and the keys after it, do not wait for an action that always triggers another.
+    // Events do not wait for an action that always triggers another.
     application?.gestureActionsWereCalled()
   }
 }

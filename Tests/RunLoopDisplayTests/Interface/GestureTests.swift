@@ -59,7 +59,7 @@ struct GestureTests {
     try perform { stage, view in
       view.addGestureRecognizer(PanGestureRecognizer(logger(stage, "pan")))
       stage.send(
-        .press(0, 0), .drag(3, 0), .wheel(.up, 0, 0), .drag(4, 0), .wheel(.up, 0, 0), .drag(6, 0), .release(6, 1),
+        .press(0, 0), .drag(3, 0), .focus(true), .drag(4, 0), .focus(true), .drag(6, 0), .release(6, 1),
         .press(1, 1), .drag(1, 5), .release(1, 5), at: 10)
       let log = try stage.record(until: 100)
       #expect(

@@ -27,6 +27,52 @@ struct TypingTests {
     }
   }
 
+  @Test(
+    "keys and pastes in one read with a click are sent to the view that the click's action focuses",
+    arguments: ["abc", "\u{1B}[200~abc\u{1B}[201~"], [false, true])
+  func focusByClick(_ input: String, _ isNested: Bool) throws {
+    let window = Window()
+    let before = TextField(frame: Rect(x: 0, y: 2, width: 20, height: 1))
+    let after = TextField(frame: Rect(x: 0, y: 3, width: 20, height: 1))
+    let view = View(frame: Rect(x: 0, y: 0, width: 10, height: 1))
+    view.addGestureRecognizer(TapGestureRecognizer { _ in after.becomeFirstResponder() })
+    for subview in [before, after, view] { window.addSubview(subview) }
+    before.becomeFirstResponder()
+    try perform(window) { terminal, settle in
+      let input = "\u{1B}[<0;4;1M\u{1B}[<0;4;1m" + input
+      if isNested {
+        // The events of a loop that runs in an action wait for the actions that are triggered there.
+        let other = View(frame: Rect(x: 0, y: 1, width: 10, height: 1))
+        other.addGestureRecognizer(
+          TapGestureRecognizer { _ in
+            terminal.send(input.utf8)
+            for _ in 0..<3 { _ = RunLoop.main.run(mode: .default, for: .milliseconds(10)) }
+            #expect(after.text == "abc")
+          })
+        window.addSubview(other)
+        terminal.click(at: Point(x: 1, y: 1))
+      } else {
+        terminal.send(input.utf8)
+      }
+      try settle()
+      #expect(before.text == "" && after.text == "abc")
+    }
+  }
+
+  @Test("the wheel in one read with a click acts on the views that the click's action leaves")
+  func wheelAfterClick() throws {
+    let window = Window()
+    let view = ScrollView(frame: Rect(x: 0, y: 0, width: 10, height: 5))
+    view.contentSize = Size(width: 10, height: 50)
+    view.addGestureRecognizer(TapGestureRecognizer { [weak view] _ in view?.isUserInteractionEnabled = false })
+    window.addSubview(view)
+    try perform(window) { terminal, settle in
+      terminal.send("\u{1B}[<0;4;3M\u{1B}[<0;4;3m\u{1B}[<65;4;3M".utf8)
+      try settle()
+      #expect(view.contentOffset == .zero)
+    }
+  }
+
   @Test("wide characters are typed, clipped at the field's edge, and erased")
   func wide() throws {
     let window = Window()
