@@ -154,6 +154,23 @@ struct HeldInputTests {
   }
 
   @Test(
+    "the rest of a paste after a pause is never a key, and Ctrl-C after it is",
+    arguments: [
+      ([(700, "yz; two\rthree^[201~q"), (800, "\r")], "paste(yz; two\nthree) q enter"),
+      ([(700, "yz^[201~"), (800, "\r")], "paste(yz) enter"),
+      ([(700, "yz\rtwo"), (760, " three^[201~q")], "paste(yz\ntwo three) q"),
+      ([(700, "yz\rtwo^[20"), (760, "1~q")], "paste(yz\ntwo) q"),
+      ([(700, "yz\rtwo"), (760, "\u{3}")], "paste(yz\ntwo)… C-c"),
+      // Not the rest of a paste, but keys.
+      ([(700, "\r"), (760, "yz"), (820, "\u{3}")], "enter y z C-c"), ([(700, "^[201~"), (760, "a\r")], "a enter"),
+    ] as [([(Int, String)], String)])
+  func restOfPaste(_ rest: [(Int, String)], _ events: String) throws {
+    for features in [HeadlessTerminal.Features.none, .all] {
+      #expect(try typed([(0, "^[200~x")] + rest, features).events == "paste(x)… " + events)
+    }
+  }
+
+  @Test(
     "Alt letters that begin control strings swallow no input",
     arguments: [
       ([(0, "^]abc"), (100, "def"), (200, "\r")], "A-] a b c d e f enter"),

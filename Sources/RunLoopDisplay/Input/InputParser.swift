@@ -372,12 +372,16 @@ package struct InputParser: Sendable {
   /// Called when the end of a paste arrives after it was cut off.
   mutating func pasteHasEnded() { isPasteCut = false }
 
-  /// Whether bytes continue a paste that was cut off: they are more than can be typed at once, and not keys.
+  /// Whether the bytes of a read continue a paste that was cut off.
+  ///
+  /// They do if they lead up to the paste's end or its first bytes, or if they are more than can be typed at once. So
+  /// does a line break among other bytes, because a paste must never act as Enter.
   private func continuesPaste(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count >= Self.stringLimit else { return false }
-    guard let place = bytes.firstIndex(where: { $0 == 0x1B || $0 == Self.interrupt }) else { return true }
-    let end = PasteReader.end
-    return bytes[place...].starts(with: UnsafeRawBufferPointer(start: end.utf8Start, count: end.utf8CodeUnitCount))
+    guard let place = bytes.firstIndex(where: { $0 == 0x1B || $0 == Self.interrupt }) else {
+      return bytes.count >= Self.stringLimit || bytes.count > 1 && bytes.contains { $0 == 0x0D || $0 == 0x0A }
+    }
+    let end = UnsafeRawBufferPointer(start: PasteReader.end.utf8Start, count: PasteReader.end.utf8CodeUnitCount)
+    return place > 0 && (bytes[place...].starts(with: end) || end.starts(with: bytes[place...]))
   }
 
   private mutating func endPaste(_ emit: (ParsedInput) -> Void) {
