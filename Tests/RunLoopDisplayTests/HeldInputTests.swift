@@ -206,6 +206,17 @@ struct HeldInputTests {
     }
   }
 
+  @Test(
+    "under the keyboard protocol, an ESC whose rest was lost changes no later key",
+    arguments: [
+      ([(0, "^"), (100, "^[99;5u")], "C-c"), ([(0, "^^"), (490, "^"), (600, "[99;5u")], "C-c"),
+      ([(0, "^^[A")], "up"), ([(0, "^"), (50, "ab")], "a b"), ([(0, "^"), (50, "é\r")], "é enter"),
+      ([(0, "^"), (600, "[99;5u")], "C-c"), ([(0, "^["), (600, "99;5u")], "C-c"), ([(0, "^"), (600, "[")], "["),
+    ] as [([(Int, String)], String)])
+  func strayEscape(_ steps: [(Int, String)], _ events: String) throws {
+    #expect(try typed(steps, .all).events == events)
+  }
+
   @Test("under the keyboard protocol, ESC alone is not a key; the Escape key arrives as its code")
   func loneEscape() throws {
     #expect(try typed([(0, "^"), (900, "x")], .all).events == "x")

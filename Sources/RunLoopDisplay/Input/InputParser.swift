@@ -25,7 +25,7 @@ package struct InputParser: Sendable {
     case ground
     /// After ESC.
     case escape
-    /// After ESC ESC.
+    /// After ESC ESC, without the keyboard protocol.
     case escapeEscape
     /// After ESC O, and any modifiers that old terminals insert.
     case ss3
@@ -33,7 +33,7 @@ package struct InputParser: Sendable {
     case csi
     /// After ESC [ [, which begins function keys of the Linux console.
     case console
-    /// After the beginning of a sequence that was reported as a key: ESC followed by the byte, or ESC alone if it is 0.
+    /// After the beginning of a sequence that was reported as keys or dropped: ESC and the byte, or ESC alone for 0.
     case late(UInt8)
     /// In the possible rest of such a sequence.
     case rest(UInt8)
@@ -89,7 +89,8 @@ package struct InputParser: Sendable {
     switch state {
     case .ground, .late: nil
     case .rest: .more
-    case .escape, .escapeEscape: hasKeyboard ? .end(holds) : .more
+    case .escape: hasKeyboard ? .end(holds) : .more
+    case .escapeEscape: .more
     case .csi, .ss3: parameters.isUntouched && !hasKeyboard ? .more : .end(holds)
     case .string: text.isEmpty && !hasKeyboard ? .more : .end(holds)
     case .console, .mouse, .stringEscape, .paste, .utf8: .end(holds)
@@ -130,7 +131,11 @@ package struct InputParser: Sendable {
     let before = state
     let (hasAlt, isUntouched) = (hasAlt, parameters.isUntouched)
     finish()
-    guard !hasKeyboard else { return }
+    guard !hasKeyboard else {
+      if before == .escape { state = .late(0) }
+      if before == .csi, isUntouched { state = .late(0x5B) }
+      return
+    }
     if hasAlt { key(.escape, [], emit) }
     switch before {
     case .escape:
@@ -244,7 +249,8 @@ package struct InputParser: Sendable {
 
   private mutating func takeEscape(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch byte {
-    case 0x1B: state = .escapeEscape
+    // With the keyboard protocol, the first ESC is not a key, but the beginning of a sequence whose rest was lost.
+    case 0x1B: if hasKeyboard { restart(byte, emit) } else { state = .escapeEscape }
     case 0x18, 0x1A: finish()
     case Self.interrupt:
       if !hasKeyboard { key(.escape, [], emit) }
@@ -260,7 +266,7 @@ package struct InputParser: Sendable {
       key(.escape, [], emit)
       finish()
     case Self.interrupt:
-      if !hasKeyboard { key(.escape, [], emit) }
+      key(.escape, [], emit)
       takeEscape(byte, emit)
     case 0x5B, 0x4F:
       hasAlt = true
@@ -282,7 +288,8 @@ package struct InputParser: Sendable {
       stringKind = byte
       arrived = 0
       text.removeAll(keepingCapacity: true)
-    default: takeGround(byte, [.alt], emit)
+    // With the keyboard protocol, keys with Alt have codes.
+    default: takeGround(byte, hasKeyboard ? [] : [.alt], emit)
     }
   }
 
