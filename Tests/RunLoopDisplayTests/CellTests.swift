@@ -52,6 +52,12 @@ struct CellTests {
     #expect(canvas.grid.text(row: 0) == "q\u{301}👩‍👩‍👦")
   }
 
+  @Test("there are as many clusters as cells can refer to")
+  func everyNumber() {
+    let last = Glyphs.firstCluster + UInt32(ClusterTable.shared.capacity) - 1
+    #expect(Cell(glyph: last, width: 2, style: .plain).glyph == 0xFF_FFFF)
+  }
+
   @Test("a full cluster table and an overlong cluster fall back to the first scalar")
   func tableIsBounded() throws {
     let table = ClusterTable(capacity: 2)

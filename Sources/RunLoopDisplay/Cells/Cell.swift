@@ -9,9 +9,12 @@ public struct Cell: Hashable, Sendable {
   /// The style of the character.
   public var style: Style
   /// A scalar, the number of a cluster of several scalars, or 0 for the right half of a wide character.
-  var glyph: UInt32 { bits & 0xFF_FFFF }
+  var glyph: UInt32 { bits & Self.lastGlyph }
   /// The number of cells that the character occupies: 1, 2, or 0 for a continuation.
   public var width: UInt8 { UInt8(truncatingIfNeeded: bits >> 24) }
+
+  /// The largest number that a cell can refer to.
+  static let lastGlyph: UInt32 = 0xFF_FFFF
 
   init(glyph: UInt32, width: UInt8, style: Style) {
     bits = glyph | UInt32(width) << 24

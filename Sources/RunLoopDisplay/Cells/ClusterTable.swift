@@ -7,9 +7,9 @@ final class ClusterTable: @unchecked Sendable {
   // Sendable: the lock guards all variables.
   //
   // Cells refer to clusters by number, and can be kept for any length of time. Numbers are therefore never reused, and
-  // the table only grows. A million clusters, more than the texts of all languages contain, take about 64 MiB; further
-  // ones are shown as their first scalar.
-  static let shared = ClusterTable(capacity: 1 << 20)
+  // the table only grows, up to the 15.6 million clusters for which cells have numbers. A million, more than the texts
+  // of all languages contain, take about 64 MiB. Further ones are shown as their first scalar.
+  static let shared = ClusterTable(capacity: Int(Cell.lastGlyph - Glyphs.firstCluster) + 1)
 
   /// The maximum length of a cluster in scalars, because two cells cannot show more.
   static let longest = 16
@@ -25,7 +25,7 @@ final class ClusterTable: @unchecked Sendable {
     var scalars: Range<Int> { Int(start)..<Int(start) + Int(count) }
   }
 
-  private let capacity: Int
+  let capacity: Int
   private let lock = Lock()
   /// The number of the last cluster with each hash.
   private var numbers: [UInt64: UInt32] = [:]
