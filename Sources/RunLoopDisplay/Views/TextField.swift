@@ -19,6 +19,9 @@
 ///
 /// All other keys are passed to the next responder.
 ///
+/// A character consists of at most 31 scalars, such as a letter and 30 marks. Further ones are omitted, whether they
+/// are typed, pasted or set.
+///
 /// The corresponding class of UIKit is `UITextField`.
 @MainActor
 open class TextField: View {

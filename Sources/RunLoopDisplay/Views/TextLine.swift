@@ -21,10 +21,15 @@ struct TextLine {
     didSet { if mask != oldValue { measure() } }
   }
 
+  /// The maximum number of scalars of a character, which limits the cost of an edit next to it.
+  ///
+  /// It is a letter and 30 marks, as in the Stream-Safe Text Format of Unicode (UAX #15).
+  private static let longest = 31
+
   init(_ text: String, mask: Character? = nil) {
-    before = text
+    before = Self.limited(text)
     self.mask = mask
-    for character in text {
+    for character in before {
       beforeCount += 1
       beforeWidth += width(character)
     }
@@ -105,19 +110,29 @@ struct TextLine {
     afterWidth += width(character)
   }
 
-  /// Inserts characters before the cursor, and returns false if there are none.
+  /// Returns a text without the scalars that make a character too long.
+  private static func limited(_ text: String) -> String {
+    var text = text
+    while text.contains(where: { $0.utf8.count > longest && $0.unicodeScalars.count > longest }) {
+      var kept = String.UnicodeScalarView()
+      for character in text { kept.append(contentsOf: character.unicodeScalars.prefix(longest)) }
+      // Characters can combine where scalars were omitted.
+      text = String(kept)
+    }
+    return text
+  }
+
+  /// Inserts characters before the cursor, and returns false if that changes nothing.
   ///
   /// - Complexity: O(n), where n is the number of new characters.
   mutating func insert(_ new: some Collection<Character>) -> Bool {
     guard !new.isEmpty else { return false }
-    if beforeCount > 0 {
-      // A letter and an accent that are typed separately form one character.
-      for character in String(popBefore()) + String(new) { pushBefore(character) }
-    } else {
-      for character in String(new) { pushBefore(character) }
-    }
+    let (count, last) = (beforeCount, before.last)
+    // A letter and an accent that are typed separately form one character.
+    let start = last == nil ? "" : String(popBefore())
+    for character in Self.limited(start + String(new)) { pushBefore(character) }
     join()
-    return true
+    return beforeCount != count || before.last != last
   }
 
   mutating func deleteBackward() -> Bool {
@@ -154,7 +169,7 @@ struct TextLine {
   private mutating func join() {
     while beforeCount > 0, let next = after.last {
       let last = popBefore()
-      let joined = Array(String(last) + String(next))
+      let joined = Array(Self.limited(String(last) + String(next)))
       guard joined != [last, next] else { return pushBefore(last) }
       _ = popAfter()
       for character in joined.dropLast() { pushBefore(character) }

@@ -113,6 +113,35 @@ struct ViewTests {
     #expect(line.deleteBackward() && line.text == "" && line.cursor == 0 && !line.deleteBackward())
   }
 
+  @Test(
+    "a character keeps 31 scalars, whether it is typed, pasted, set or joined",
+    arguments: [
+      ("e", "\u{301}"), ("\u{1100}", "\u{1100}"), ("👩", "\u{200D}👩"), ("k", "\u{20E3}\u{FE0F}"),
+    ])
+  func longCharacters(_ first: String, _ next: String) {
+    func check(_ line: TextLine, _ text: String) {
+      #expect(line.characters.allSatisfy { $0.unicodeScalars.count <= 31 } && line.characters == Array(text))
+    }
+    let long = first + String(repeating: next, count: 100)
+    let kept = String(String.UnicodeScalarView(long.unicodeScalars.prefix(31)))
+    var line = TextLine(long + "-" + long)
+    check(line, kept + "-" + kept)
+    line.cursor = 1
+    _ = line.insert(long)
+    // The halves are joined.
+    _ = line.deleteForward()
+    #expect(line.characters.allSatisfy { $0.unicodeScalars.count <= 31 })
+    line = TextLine("a")
+    _ = line.insert(first)
+    var changes = 0
+    for _ in 0..<100 where line.insert(next) { changes += 1 }
+    check(line, "a" + kept)
+    // An insertion of which nothing is kept is not reported as a change.
+    #expect(changes == (30 + next.unicodeScalars.count - 1) / next.unicodeScalars.count)
+    _ = line.insert("b")
+    check(line, "a" + kept + "b")
+  }
+
   @Test("an edit acts on the text as a whole, wherever the cursor is", arguments: 0..<100)
   func edits(_ seed: Int) {
     var random = SplitMix64(seed: UInt64(seed))
