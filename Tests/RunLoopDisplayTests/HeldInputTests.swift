@@ -207,6 +207,35 @@ struct HeldInputTests {
   }
 
   @Test(
+    "mouse events, paste marks and replies in three parts are not taken for text",
+    arguments: ["^[<0;3;1M", "^[200~hi^[201~", "^[?62;22c", "^[3~", "^[1;5A"])
+  func splitTwice(_ sequence: String) throws {
+    let whole = parsed(sequence).replacing("?attributes", with: "")
+    let steps = [(0, "^"), (60, "["), (120, String(sequence.dropFirst(2))), (240, "x")]
+    for features in [HeadlessTerminal.Features.none, .all] {
+      let found = try typed(steps, features)
+      let events = (features.keyboard ? "" : "escape [ ") + whole + (whole.isEmpty ? "" : " ") + "x"
+      #expect(found.events == events)
+    }
+  }
+
+  @Test(
+    "the rest of a sequence whose time was over is not taken for text, and keys after one without a rest are keys",
+    arguments: [
+      ([(0, "^[<35;3"), (700, ";1M"), (800, "x")], "move@2,0 x"), ([(0, "^[<0;3;1"), (700, "Mx")], "press:left@2,0 x"),
+      ([(0, "^[3"), (700, "~"), (800, "~")], "delete ~"), ([(0, "^[20"), (700, "0~a\rb^[201~")], "paste(a\nb)"),
+      ([(0, "^[1;"), (700, "5A")], "C-up"), ([(0, "^[?62"), (700, "c"), (800, "c")], "c"),
+      ([(0, "^[3"), (700, "x")], "x"), ([(0, "^[99;5"), (700, "u")], "u"),
+      ([(0, "^[3"), (700, "5"), (760, "~")], "5 ~"),
+      ([(0, "^[<35;3"), (700, "1A")], "1 A"), ([(0, "^[3"), (700, "\u{3}")], "C-c"),
+    ] as [([(Int, String)], String)])
+  func lateRest(_ steps: [(Int, String)], _ events: String) throws {
+    for features in [HeadlessTerminal.Features.none, .all] {
+      #expect(try typed(steps, features).events == events)
+    }
+  }
+
+  @Test(
     "under the keyboard protocol, an ESC whose rest was lost changes no later key",
     arguments: [
       ([(0, "^"), (100, "^[99;5u")], "C-c"), ([(0, "^^"), (490, "^"), (600, "[99;5u")], "C-c"),

@@ -69,6 +69,8 @@ package struct InputParser: Sendable {
   private var arrived = 0
   /// Whether the last paste was cut off, so that more of it may follow.
   private var isPasteCut = false
+  /// Whether the last bytes were the beginning of a sequence with parameters, which was dropped.
+  private var isSequenceCut = false
   private var decoder = ScalarDecoder()
   var mouseBytes: (UInt8, UInt8, UInt8) = (0, 0, 0)
   var mouseCount = 0
@@ -103,7 +105,12 @@ package struct InputParser: Sendable {
   package mutating func flush(awaitsAnswers: Bool = false, _ emit: (ParsedInput) -> Void) {
     switch state {
     case .ground, .late: break
-    case .rest: typeRest(emit)
+    case .rest(let first):
+      let start = text[0]
+      let isShort = first == 0 && text.count == 1 && (start == 0x5B || awaitsAnswers)
+      typeRest(emit)
+      // The sequence can continue after a further pause.
+      if isShort { state = .late(start) }
     case .escape, .escapeEscape, .csi, .ss3, .console: flushSequence(awaitsAnswers, emit)
     case .mouse: finish()
     case .utf8:
@@ -131,6 +138,7 @@ package struct InputParser: Sendable {
     let before = state
     let (hasAlt, isUntouched) = (hasAlt, parameters.isUntouched)
     finish()
+    isSequenceCut = before == .csi && !isUntouched
     guard !hasKeyboard else {
       if before == .escape { state = .late(0) }
       if before == .csi, isUntouched { state = .late(0x5B) }
@@ -158,6 +166,10 @@ package struct InputParser: Sendable {
   /// - Complexity: O(n), where n is the number of bytes.
   package mutating func parse(_ bytes: UnsafeRawBufferPointer, _ emit: (ParsedInput) -> Void) {
     if isPasteCut, state == .ground, continuesPaste(bytes) { beginPaste() }
+    if isSequenceCut, !bytes.isEmpty {
+      isSequenceCut = false
+      if state == .ground, parameters.continues(with: bytes) { state = .csi }
+    }
     for byte in bytes { take(byte, emit) }
   }
 

@@ -28,6 +28,20 @@ struct SequenceParameters: Sendable {
   /// Returns the second part of the parameter at an index, after its first colon.
   func second(_ index: Int) -> Int? { Self.read(seconds, index) }
 
+  /// Whether the bytes of a read are further parameters and a final byte, after the sequence was given up.
+  ///
+  /// A final byte alone could be a key instead, unless it is one that ends the sequence but is rarely typed.
+  func continues(with bytes: UnsafeRawBufferPointer) -> Bool {
+    let index = bytes.firstIndex { !(0x30...0x3B).contains($0) } ?? bytes.count
+    guard index < bytes.count, (0x40...0x7E).contains(bytes[index]) else { return false }
+    let final = bytes[index]
+    return switch marker {
+    case 0x3C: final == 0x4D || final == 0x6D
+    case 0: index > 0 || final == 0x7E
+    default: true
+    }
+  }
+
   mutating func touch() { isUntouched = false }
 
   mutating func add(digit: UInt8) {
