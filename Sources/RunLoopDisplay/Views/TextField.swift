@@ -36,6 +36,8 @@ open class TextField: View {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
   /// Whether to show a dot for each character, `false` by default.
+  ///
+  /// If so, the keys for words act on all characters on that side of the cursor, because the words are secret too.
   public var isSecureTextEntry = false {
     didSet {
       guard isSecureTextEntry != oldValue else { return }

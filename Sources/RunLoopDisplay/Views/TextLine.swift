@@ -60,10 +60,12 @@ struct TextLine {
   }
 
   /// The number of characters from the start of the word before the cursor up to the cursor.
-  var wordBefore: Int { Self.word(before.reversed()) }
+  ///
+  /// With a mask, all characters on a side of the cursor are one word, so that the words of the text are not revealed.
+  var wordBefore: Int { mask == nil ? Self.word(before.reversed()) : beforeCount }
 
   /// The number of characters from the cursor to the end of the word after it.
-  var wordAfter: Int { Self.word(after.reversed()) }
+  var wordAfter: Int { mask == nil ? Self.word(after.reversed()) : after.count }
 
   private static func word(_ characters: some Sequence<Character>) -> Int {
     var count = 0

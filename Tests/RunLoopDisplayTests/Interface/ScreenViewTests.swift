@@ -140,6 +140,26 @@ struct ScreenViewTests {
     }
   }
 
+  @Test("the keys for words do not show where the words of a secret text begin")
+  func secretWords() {
+    let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
+    let field = TextField(text: "one two, three")
+    field.isSecureTextEntry = true
+    window.addSubview(field)
+    field.becomeFirstResponder()
+    func press(_ key: KeyEvent.Key, _ modifiers: KeyModifiers) { window.sendEvent(.type(key, modifiers)) }
+    press(.left, .control)
+    #expect(field.cursor == 0)
+    press(.character("f"), .alt)
+    #expect(field.cursor == 14)
+    for _ in 0..<6 { press(.left, []) }
+    press(.character("w"), .control)
+    #expect(field.text == " three" && field.cursor == 0)
+    press(.right, [])
+    press(.character("d"), .alt)
+    #expect(field.text == " ")
+  }
+
   @Test("a grid assigns columns and rows the size their views need, and the rest to flexible ones")
   func grid() throws {
     let grid = GridView(columnSpacing: 1)
