@@ -81,6 +81,13 @@ __attribute__((no_sanitize("thread", "address"))) static void close_each_on_exec
   for (uint64_t number = 3; number < end; number++) syscall(SYS_fcntl, (int)number, F_SETFD, FD_CLOEXEC);
 }
 
+// Whether a terminal sends the signal. A program with a terminal of its own must not ignore these because its parent
+// does, as one started with nohup or in the background of a script does: its keys would have no effect.
+static int is_from_terminal(int signal) {
+  return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP || signal == SIGTSTP || signal == SIGTTIN ||
+         signal == SIGTTOU;
+}
+
 // Runs in the child, which has its parent's signal handlers and memory. All signals are therefore blocked, and only
 // system calls are made.
 __attribute__((no_sanitize("thread", "address"))) static int run_child(void *argument) {
@@ -89,7 +96,8 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
   for (int signal = 1; signal < 65; signal++) {
     kernel_action action = {0};
     if (syscall(SYS_rt_sigaction, signal, NULL, &action, 8) != 0) continue;
-    if (action.handler == SIG_DFL || (action.handler == SIG_IGN && signal != SIGPIPE)) continue;
+    int is_kept = signal != SIGPIPE && !(request->terminal >= 0 && is_from_terminal(signal));
+    if (action.handler == SIG_DFL || (action.handler == SIG_IGN && is_kept)) continue;
     memset(&action, 0, sizeof action);
     syscall(SYS_rt_sigaction, signal, &action, NULL, 8);
   }

@@ -88,6 +88,19 @@ struct TerminalProgramTests {
     #expect(interrupted.contains("exited with 3") && interrupted.contains("stopped"))
   }
 
+  @Test("a program with a terminal of its own does not ignore the signals of keys that its parent ignores")
+  func ignoredSignals() async {
+    await #expect(processExitsWith: .success) {
+      // As nohup and the shell's & do.
+      for number in [SIGHUP, SIGINT, SIGQUIT] { signal(number, SIG_IGN) }
+      let script = "trap 'exit 3' INT; kill -INT $$; exit 4"
+      guard TerminalProgramTests().onTerminal(script).contains("exited with 3") else { exit(2) }
+      let other = try SpawnedProcess("sh", ["-c", script])
+      var status: Int32 = 0
+      guard waitpid(other.process, &status, 0) == other.process, status == 4 << 8 else { exit(5) }
+    }
+  }
+
   @Test("a program is notified when its terminal's size changes")
   func resizing() {
     let log = onTerminal("trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.01; done") { _ in
