@@ -8,7 +8,7 @@ final class ClusterTable: @unchecked Sendable {
   //
   // Cells refer to clusters by number, and can be kept for any length of time. Numbers are therefore never reused, and
   // the table only grows, up to the 15.6 million clusters for which cells have numbers. A million, more than the texts
-  // of all languages contain, take about 64 MiB. Further ones are shown as their first scalar.
+  // of all languages contain, take about 80 MiB. Further ones are shown as their first scalar.
   static let shared = ClusterTable(capacity: Int(Cell.lastGlyph - Glyphs.firstCluster) + 1)
 
   /// The maximum length of a cluster in scalars, because two cells cannot show more.
