@@ -54,7 +54,7 @@ enum HostedHangs {
 
   /// Adds a timer to the Foundation loop of the calling thread that calls a body once, when the process is watched.
   private static func addTimer(_ body: @escaping @Sendable () -> Void) {
-    Foundation.Timer.scheduledTimer(withTimeInterval: 0.05, repeats: true) { _ in
+    _ = Foundation.Timer.scheduledTimer(withTimeInterval: 0.05, repeats: true) { _ in
       guard !hasHung, Instruments.level >= .record else { return }
       // The first turns may be unseen.
       turns += 1
@@ -83,9 +83,9 @@ enum HostedHangs {
     let watch = HangWatch { report in
       say("\(report.end == nil ? "began" : "ended") \(report.threadName) \(report.kind ?? "?")")
     }
-    Foundation.Timer.scheduledTimer(withTimeInterval: 0.5, repeats: false) { _ in
+    _ = Foundation.Timer.scheduledTimer(withTimeInterval: 0.5, repeats: false) { _ in
       hangInFoundationTimer()
-      Foundation.Timer.scheduledTimer(withTimeInterval: 0.5, repeats: false) { _ in
+      _ = Foundation.Timer.scheduledTimer(withTimeInterval: 0.5, repeats: false) { _ in
         say("hangs \(Instruments.metrics(of: RunLoop.main)?.hangs ?? 0)")
         withExtendedLifetime(watch) {}
       }
