@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLibCurl
+import Glibc
+import RunLoopCore
 import RunLoopHTTPTesting
 import RunLoopSockets
 import TestSupport
@@ -122,6 +124,44 @@ import Testing
         #expect(outcome.hasPrefix(expected))
       }
       #expect(server.requests.count == (method == .post ? 1 : 2))
+    }
+  }
+
+  /// The number of TCP segments with data that the client has sent to a port.
+  private func segments(to port: UInt16) throws -> UInt32 {
+    for descriptor in Int32(0)..<65_536 {
+      var address = sockaddr_in()
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let isOne = withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) == 0 }
+      }
+      guard isOne, address.sin_family == AF_INET, UInt16(bigEndian: address.sin_port) == port else { continue }
+      // `tcpi_data_segs_out` of Linux's `struct tcp_info`.
+      var info = [UInt8](repeating: 0, count: 160)
+      var size = socklen_t(info.count)
+      try #require(getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 && size == 160)
+      return info.withUnsafeBytes { $0.load(fromByteOffset: 156, as: UInt32.self) }
+    }
+    throw SystemError(call: "getpeername", number: ENOTCONN)
+  }
+
+  @Test("the headers and the body of an HTTP/2 request are sent together, as a server may respond to the headers alone")
+  func headersWithBody() async throws {
+    var options = HTTPTestServer.Options()
+    options.http2 = true
+    options.tls = TLSServerConfiguration(
+      identity: TLSIdentity(certificateFile: TLSFiles.path("server.pem"), keyFile: TLSFiles.path("server.key")))
+    let server = try HTTPTestServer(options: options) { Response("\($0.body.count)") }
+    let port = try #require(UInt16(server.url().split(separator: ":").last?.prefix { $0 != "/" } ?? ""))
+    try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+    } _: { client in
+      let request = HTTP.Request(.post, server.url(), body: .bytes(pattern(5000)))
+      // Settings are acknowledged with the first requests.
+      for _ in 0..<3 { #expect(await Self.end(client, request) == "200 5000") }
+      let before = try segments(to: port)
+      for _ in 0..<5 { #expect(await Self.end(client, request) == "200 5000") }
+      #expect(try segments(to: port) - before == 5)
     }
   }
 

@@ -356,6 +356,7 @@ extension Attempt {
       connection?.noteRequest()
     }
     noteEnds(said)
+    if hasBody, let connection, connection.mayBeHTTP2, !connection.speaksHTTP1 { loader.holdBack(connection) }
     transfer.hasConnected()
     return Int32(clc_prerequest_ok)
   }

@@ -91,6 +91,22 @@ extension Loader {
     _ = RunLoopLibC.close(descriptor)
   }
 
+  /// Makes the kernel hold back what is written to a connection until libcurl returns, so that the headers of a request
+  /// and the beginning of its body are sent together.
+  ///
+  /// A server that responds to the headers alone may reset the HTTP/2 stream after its response, because it does not
+  /// want the body. libcurl before 8.0 discards a response if the reset has arrived when it reads the response.
+  func holdBack(_ watch: SocketWatch) {
+    guard !holdingBack.contains(where: { $0 === watch }) else { return }
+    holdingBack.append(watch)
+    watch.setHoldsBack(true)
+  }
+
+  func sendHeldBack() {
+    for watch in holdingBack where watches[watch.source.descriptor] === watch { watch.setHoldsBack(false) }
+    holdingBack.removeAll(keepingCapacity: true)
+  }
+
   /// Marks a socket as plaintext HTTP/2 from the start, where data that arrives before a response does not indicate
   /// one.
   ///

@@ -21,6 +21,8 @@ final class Loader: @unchecked Sendable {
   /// The sockets of the most recent connections, indexed by the low bits of their local ports.
   @exclusivity(unchecked) var lately: [SocketWatch?] = Array(repeating: nil, count: lateSize)
   static let lateSize = 256
+  /// The sockets whose written bytes the kernel holds back until libcurl returns.
+  @exclusivity(unchecked) var holdingBack: [SocketWatch] = []
   /// The guard for plaintext HTTP/2 connections, created with the first one.
   var floodGuard: FloodGuard?
   /// The depth of calls into libcurl, which must not be called from its own callbacks.
@@ -261,6 +263,7 @@ final class Loader: @unchecked Sendable {
     depth += 1
     body()
     depth -= 1
+    if depth == 0, !holdingBack.isEmpty { sendHeldBack() }
   }
 
   var isInside: Bool { depth > 0 }

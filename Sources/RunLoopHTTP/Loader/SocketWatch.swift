@@ -165,6 +165,28 @@ final class SocketWatch {
     return errno == EAGAIN || errno == EINTR ? .nothing : .failure
   }
 
+  /// The maximum number of unsent bytes that the kernel may queue for a connection.
+  ///
+  /// By default, a socket accepts megabytes at once, and more when a third of them has been sent. With a slow server
+  /// that could take longer than the idle timeout, and the reported progress would be far ahead of the actual one.
+  private static let mostQueued: Int32 = 128 * 1024
+
+  /// Sets whether the kernel holds back written bytes and queues as many as it can.
+  func setHoldsBack(_ holdsBack: Bool) {
+    Self.set(source.descriptor, TCP_CORK, holdsBack ? 1 : 0)
+    Self.limitQueue(of: source.descriptor, to: holdsBack ? .max : Self.mostQueued)
+  }
+
+  static func limitQueue(of descriptor: Int32, to most: Int32 = mostQueued) {
+    set(descriptor, TCP_NOTSENT_LOWAT, most)
+  }
+
+  // If an option is not supported, or the socket has another family, the kernel's default applies.
+  private static func set(_ descriptor: Int32, _ option: Int32, _ value: Int32) {
+    var value = value
+    _ = setsockopt(descriptor, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+
   /// Called when libcurl is not interested in the socket for now.
   func rest() {
     isWanted = false
