@@ -11,8 +11,11 @@
 
 #include "CLibCurl.h"
 
-// IDN2_NFC_INPUT and IDN2_NONTRANSITIONAL: the UTS 46 mapping used by libcurl and browsers.
-enum { normalize = 1, nontransitional = 8 };
+// IDN2_NFC_INPUT, IDN2_TRANSITIONAL and IDN2_NONTRANSITIONAL: the UTS 46 mappings used by libcurl. The latter one also
+// enforces IDNA 2008, which has no symbols.
+enum { normalize = 1, transitional = 4, nontransitional = 8 };
+// IDN2_DISALLOWED.
+enum { disallowed = -304 };
 
 static int (*look_up)(const uint8_t *, uint8_t **, int);
 static const char *(*reason_of)(int);
@@ -48,11 +51,27 @@ static void open_suffixes(void) {
   if (suffixes == NULL) suffixes = builtin();
 }
 
+// Whether a name has one of the characters that the two mappings treat differently.
+static int has_deviation(const char *name) {
+  static const char *const deviations[] = {
+      "\xc3\x9f",      // U+00DF, sharp s.
+      "\xe1\xba\x9e",  // U+1E9E, capital sharp s.
+      "\xcf\x82",      // U+03C2, final sigma.
+      "\xe2\x80\x8c",  // U+200C, zero width non-joiner.
+      "\xe2\x80\x8d",  // U+200D, zero width joiner.
+  };
+  for (size_t i = 0; i < sizeof deviations / sizeof *deviations; i++)
+    if (strstr(name, deviations[i])) return 1;
+  return 0;
+}
+
 int clc_host_to_ascii(const char *name, char *result, size_t capacity) {
   pthread_once(&names_once, open_names);
   if (!has_idn) return clc_host_library_missing;
   uint8_t *found = NULL;
   int code = look_up((const uint8_t *)name, &found, normalize | nontransitional);
+  if (code == disallowed && !has_deviation(name))
+    code = look_up((const uint8_t *)name, &found, normalize | transitional);
   if (code != 0 || found == NULL) {
     snprintf(result, capacity, "%s", reason_of(code));
     return clc_host_rejected;

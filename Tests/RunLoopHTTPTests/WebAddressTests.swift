@@ -70,6 +70,8 @@ import Testing
       ("ＥＸＡＭＰＬＥ.com", "example.com"), ("例え。テスト", "xn--r8jz45g.xn--zckzah"), ("ex\u{ad}ample.com", "example.com"),
       ("BÜCHER.Example", "xn--bcher-kva.example"), ("faß.de", "xn--fa-hia.de"),
       ("他们为什么不说中文", "xn--ihqwcrb4cv8a8dqg056pqjye"), ("Königsgäßchen", "xn--knigsgchen-b4a3dun"),
+      // Symbols, which only the older mapping has.
+      ("☃.net", "xn--n3h.net"), ("i❤.ws", "xn--i-7iq.ws"), ("😀.example", "xn--e28h.example"),
     ])
   func mapping(_ host: String, _ expected: String) throws {
     var isThere = true
@@ -83,6 +85,8 @@ import Testing
 
   @Test(
     "host names that cannot be mapped are rejected",
-    arguments: ["a\u{ff0f}b.example", "a\u{2048}b", "\u{ad}", "a\u{d7ff}b", "xn--ü", "\u{e000}"])
+    arguments: [
+      "a\u{ff0f}b.example", "a\u{2048}b", "\u{ad}", "a\u{d7ff}b", "xn--ü", "\u{e000}", "☃ß.net", "☃\u{200d}.net",
+    ])
   func unmapped(_ host: String) { #expect(throws: WebAddress.Failure.self) { try WebAddress("http://\(host)/") } }
 }
