@@ -107,6 +107,20 @@ import Testing
     #expect(!isCookie("a", String(repeating: "x", count: 4096)))
   }
 
+  @Test("a lifetime that no number holds is the longest, or is over")
+  func lifetimes() throws {
+    let address = try WebAddress("http://a.example/")
+    let huge = String(repeating: "9", count: 30)
+    func cookies(_ age: String) -> [HTTP.Cookie] {
+      let jar = CookieJar()
+      jar.take(["Set-Cookie": "a=1; Max-Age=\(age)"], from: address)
+      return jar.all
+    }
+    #expect(cookies("-" + huge).isEmpty)
+    #expect(cookies(huge).map(\.expires) == [.max])
+    #expect(cookies("-" + huge + "x").map(\.expires) == [nil])
+  }
+
   @Test("a public suffix cannot set a cookie for all its hosts if libpsl is installed")
   func publicSuffixes() throws {
     let jar = CookieJar()

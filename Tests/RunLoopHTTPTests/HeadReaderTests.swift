@@ -129,6 +129,17 @@ import Testing
       ])
   }
 
+  @Test("the transfer coding identity means nothing, unless the reader is strict")
+  func identity() {
+    let text = "HTTP/1.1 200 OK\nTransfer-Encoding: Identity\n\n"
+    #expect(head(text)?.endsWithConnection == true)
+    #expect(head("HTTP/1.1 200 OK\nTransfer-Encoding: identity\nContent-Length: 5\n\n") == nil)
+    #expect(read("HTTP/1.1 200 OK\nTransfer-Encoding: identity, chunked\n\n").0.isChunked)
+    guard case .failed(.badServerResponse, _) = read(text, isStrict: true).1 else {
+      return #expect(Bool(false), "the strict reader takes it")
+    }
+  }
+
   @Test("the size limit counts all headers and trailers of a response")
   func limit() {
     let text = "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\n\n"

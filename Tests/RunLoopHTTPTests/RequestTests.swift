@@ -106,6 +106,35 @@ import Testing
     await eventually { server.ended.value == server.accepted.value }
   }
 
+  @Test("the bytes of a Location go back to the server as they are, and an empty one leads nowhere")
+  func locations() async throws {
+    // Latin-1, GBK, and UTF-8.
+    let places: [String: [UInt8]] = [
+      "/latin": Array("/q".utf8) + [0xe9] + Array("?x=".utf8) + [0xfc], "/gbk": [47, 0xc4, 0xe3],
+      "/utf8": Array("/é".utf8), "/nowhere": [],
+    ]
+    let server = try LyingServer { exchange in
+      guard let place = places[exchange.path] else { return exchange.answer(exchange.line) }
+      let head = "HTTP/1.1 302 Found\r\nContent-Length: 5\r\nLocation: "
+      exchange.send(Array(head.utf8) + place + Array("\r\n\r\nmoved".utf8))
+    }
+    try await withClient { client in
+      #expect(await end(client, HTTP.Request(server.url("/latin"))) == "200 GET /q%E9?x=%FC")
+      #expect(await end(client, HTTP.Request(server.url("/gbk"))) == "200 GET /%C4%E3")
+      #expect(await end(client, HTTP.Request(server.url("/utf8"))) == "200 GET /%C3%A9")
+      #expect(await end(client, HTTP.Request(server.url("/nowhere"))) == "302 moved")
+    }
+  }
+
+  @Test("the body of a response with the transfer coding identity arrives")
+  func identity() async throws {
+    let server = try LyingServer {
+      $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nhello")
+      $0.end()
+    }
+    try await withClient { client in #expect(await end(client, HTTP.Request(server.url())) == "200 hello") }
+  }
+
   @Test("redirects are followed up to a limit, and secrets are not sent to another host")
   func redirects() async throws {
     let other = try LyingServer { $0.answer("\($0.field("Authorization") ?? "none")") }

@@ -119,7 +119,7 @@ extension HTTP.Cookie {
         domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
       case "path": path = value.hasPrefix("/") ? value : nil
       case "secure": isSecure = true
-      case "max-age": maximumAge = Int64(value) ?? maximumAge
+      case "max-age": maximumAge = Self.seconds(value) ?? maximumAge
       case "expires": expires = WebDate.read(value) ?? expires
       default: break
       }
@@ -148,6 +148,14 @@ extension HTTP.Cookie {
       maximumAge.map { $0 <= 0 ? 0 : now.addingReportingOverflow($0).overflow ? .max : now + $0 } ?? expires
     // A host that is itself a public suffix also set the Domain attribute, which `__Host-` forbids.
     guard fault == nil, given == nil || !name.lowercased().hasPrefix("__host-") else { return nil }
+  }
+
+  /// Parses a `Max-Age`, of which a number that is too large or too small counts as the largest or smallest one.
+  private static func seconds(_ text: String) -> Int64? {
+    if let number = Int64(text) { return number }
+    let digits = text.utf8.dropFirst(text.hasPrefix("-") ? 1 : 0)
+    guard !digits.isEmpty, digits.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    return text.hasPrefix("-") ? .min : .max
   }
 
   /// Whether this cookie would replace another one, or be sent before it.

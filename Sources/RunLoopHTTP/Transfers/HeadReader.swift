@@ -166,7 +166,9 @@ struct HeadReader {
       return .interim
     }
     var head = Head(version: line.version, status: status, headers: HTTP.Headers(fields))
-    let codings = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }
+    let named = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }
+    // RFC 2616 named the absence of a coding.
+    let codings = isStrict ? named : named.filter { $0 != "identity" }
     guard codings.isEmpty || codings == ["chunked"] else {
       return bad("the transfer coding \(codings.joined(separator: ", ")) is not known")
     }
@@ -176,7 +178,8 @@ struct HeadReader {
       return fault == nil
     }
     if let fault { return bad(fault) }
-    guard codings.isEmpty || head.length == nil else { return bad("the answer has a length and is cut into chunks") }
+    // With any coding, libcurl ignores the length and reads until the connection ends.
+    guard named.isEmpty || head.length == nil else { return bad("the answer has a length and a transfer coding") }
     head.codings = head.headers.codings
     phase = .body
     endsWithConnection = codings.isEmpty && head.length == nil && status != 204 && status != 304 && head.version != "2"

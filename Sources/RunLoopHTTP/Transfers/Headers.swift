@@ -80,6 +80,9 @@ extension HTTP {
       return values
     }
 
+    /// The first value of a name as a URL reference, in which bytes that are not UTF-8 are percent-encoded.
+    func reference(of name: String) -> String? { wire.map { $0.firstReference(name) } ?? self[name] }
+
     /// Adds a field at the end.
     public mutating func add(_ name: String, _ value: String) { add(Field(name, value)) }
 

@@ -33,11 +33,13 @@ extension HTTP.Hop {
     return request
   }
 
-  /// Returns the next hop of a redirect, or nil if the response is not a redirect or redirects are not followed.
+  /// Returns the next hop of a redirect, or nil if the response is not a redirect, its `Location` is empty, or redirects
+  /// are not followed.
   ///
   /// - Parameter maximum: The maximum number of redirects.
   func next(after status: HTTP.Status, _ headers: HTTP.Headers, maximum: Int) throws(HTTP.Error) -> HTTP.Hop? {
-    guard Self.isRedirect(status), maximum > 0, let location = headers["Location"] else { return nil }
+    guard Self.isRedirect(status), maximum > 0, let location = headers.reference(of: "Location"), !location.isEmpty
+    else { return nil }
     guard redirects < maximum else {
       throw HTTP.Error(.tooManyRedirects, "there are more than \(maximum) redirects")
     }

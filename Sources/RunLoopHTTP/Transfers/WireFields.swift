@@ -101,6 +101,26 @@ struct WireFields: Sendable {
     return found
   }
 
+  /// The first value of a name, in which bytes outside ASCII are percent-encoded unless the value is UTF-8.
+  func firstReference(_ name: String) -> String? {
+    var found: String?
+    forEachValue(of: name) { value in
+      found = String(validating: value, as: UTF8.self) ?? Self.percentEncoded(value)
+      return false
+    }
+    return found
+  }
+
+  private static func percentEncoded(_ bytes: UnsafeRawBufferPointer) -> String {
+    bytes.reduce(into: "") { text, byte in
+      if byte < 0x80 {
+        text.unicodeScalars.append(Unicode.Scalar(byte))
+      } else {
+        text += "%" + String(byte, radix: 16, uppercase: true)
+      }
+    }
+  }
+
   func values(of name: String) -> [String] {
     var values: [String] = []
     forEachValue(of: name) { value in
