@@ -103,8 +103,8 @@ struct GuestTests {
       }
     }
     #expect(
-      log == "E BT BS H1 H2 T1 BW | false 2 AW BT BS H3 H4 T2 BW | false 0 AW BT BS T3 T4 BW | true 0 | true 0 | true 0 | "
-        + "true 0 X")
+      log == "E BT BS H1 H2 T1 BW | false 2 AW BT BS H3 H4 T2 BW | false 0 AW BT BS T3 T4 BW | true 0 | true 0 "
+        + "| true 0 | true 0 X")
   }
 
   @Test("work left over by a time slice comes after earlier posts of the run around it")
