@@ -561,8 +561,8 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor);
 // Wakes a tool that waits for activity.
 void crl_unpark(void);
 
-// Notes that the host's loop runs its own items on the loop's thread, which interrupts a hosted sleep in the face. Called
-// again for each pass of the host, so that several short passes are not taken for one hang.
+// Notes that the host's loop runs its own items on the loop's thread, which interrupts a hosted sleep in the face.
+// Called again for each pass of the host, so that several short passes are not taken for one hang.
 void crl_host_runs(crl_recorder *recorder);
 // Notes that the host's loop waits, which continues a hosted sleep.
 void crl_host_waits(crl_recorder *recorder);

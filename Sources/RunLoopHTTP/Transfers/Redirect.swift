@@ -33,8 +33,8 @@ extension HTTP.Hop {
     return request
   }
 
-  /// Returns the next hop of a redirect, or nil if the response is not a redirect, its `Location` is empty, or redirects
-  /// are not followed.
+  /// Returns the next hop of a redirect, or nil if the response is not a redirect, its `Location` is empty, or
+  /// redirects are not followed.
   ///
   /// - Parameter maximum: The maximum number of redirects.
   func next(after status: HTTP.Status, _ headers: HTTP.Headers, maximum: Int) throws(HTTP.Error) -> HTTP.Hop? {
