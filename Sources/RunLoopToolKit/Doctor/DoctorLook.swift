@@ -55,7 +55,7 @@ final class DoctorLook {
     let permission = AgentConnection.permission(of: target)
     defer { withExtendedLifetime(permission) {} }
     let first = keptThings()
-    // The process may not have answered for a while.
+    // The process may not have replied for a while.
     summary = LookSummary(at: crl_monotonic_nanoseconds())
     let end = summary.begin + nanoseconds
     while !interruption.hasCome {
