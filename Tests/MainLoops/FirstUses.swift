@@ -20,11 +20,12 @@ enum FirstUse: String, CaseIterable {
   case foundationTimer, foundationLoop
   case getMain, getCurrent, cfTimer, cfBlock
   case process
+  case emptyRun
 
   /// Whether the use makes no call: it only creates a loop, or is complete when ``begin(_:)`` returns.
   var isOnlyTouch: Bool {
     switch self {
-    case .foundationLoop, .getMain, .getCurrent, .process: true
+    case .foundationLoop, .getMain, .getCurrent, .process, .emptyRun: true
     default: false
     }
   }
@@ -80,6 +81,10 @@ enum FirstUse: String, CaseIterable {
     case .process:
       let process = startedProcess("/bin/true")
       process.waitUntilExit()
+    case .emptyRun:
+      // A mode that neither loop knows. Another thread cannot run the main loop.
+      guard RunLoop.isMainThread else { _ = RunLoop.main; return }
+      guard RunLoop.main.run(mode: "emptyRun", for: .seconds(3600)) == .finished else { fail("the run was not empty") }
     }
   }
 }
