@@ -112,7 +112,7 @@ import Testing
     options.http2 = true
     options.tls = TLSServerConfiguration(
       identity: TLSIdentity(certificateFile: TLSFiles.path("server.pem"), keyFile: TLSFiles.path("server.key")))
-    for ending: Response.Ending in [.close, .halfClose, .reset] {
+    for ending: Response.Ending in [.close, .halfClose] {
       let server = try HTTPTestServer(
         options: options, script: ["/": [Response(part: .nothing, ending: ending), Response("hello")]])
       try await withClient {

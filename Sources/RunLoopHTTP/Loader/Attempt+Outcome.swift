@@ -40,12 +40,6 @@ extension Attempt {
   /// A plaintext connection is marked as HTTP/2 before that, so it does not count.
   private var isOnProvenHTTP2: Bool { exchange.address.isTLS && connection?.speaksHTTP2 == true }
 
-  /// Whether the connection is HTTP/2, unless it, or an earlier one to the same server, is known to be HTTP/1.
-  private var mayBeOnHTTP2: Bool {
-    guard let connection, connection.mayBeHTTP2, !connection.speaksHTTP1 else { return false }
-    return transfer.configuration.version != .http1 && loader.multiplexes(exchange.address) != false
-  }
-
   /// Returns the error if it is the proxy's fault.
   private func errorOfProxy(_ code: HTTP.Error.Code, _ detail: String) -> HTTP.Error? {
     guard let proxy = exchange.proxy else { return nil }
@@ -117,7 +111,7 @@ extension Attempt {
       return .unprocessed
     }
     guard exchange.method.isIdempotent, !exchange.isFresh else { return nil }
-    if said.isEndOfSession || said.isEndOfConnection && mayBeOnHTTP2 { return .connectionEnded }
+    if said.isEndOfSession { return .connectionEnded }
     return isReused && said.errorCode == .connectionLost ? .connectionEnded : nil
   }
 }

@@ -73,12 +73,6 @@ struct CurlFailure {
     }
   }
 
-  /// Whether the connection failed before the response, without a TLS alert.
-  var isEndOfConnection: Bool {
-    guard isBeforeAnswer, alert == nil, errorCode == .connectionLost else { return false }
-    return [Int(clc_send_error), Int(clc_receive_error)].contains(Int(code))
-  }
-
   /// The error code for the program.
   ///
   /// It is derived from error codes and from what was sent and received, because messages differ between versions.
