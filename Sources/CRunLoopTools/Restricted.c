@@ -122,8 +122,11 @@ static void restrict_child(const crlt_limits *limits, uint32_t user, uint32_t gr
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_CORE, 0);
   int nothing = open("/dev/null", O_RDWR);
-  int input = limits->input > 0 ? limits->input : nothing;
-  if (chdir("/") != 0 || nothing < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(nothing, 2) < 0) _exit(126);
+  // If this process has closed its standard streams, these descriptors may have their numbers.
+  int input = fcntl(limits->input > 0 ? limits->input : nothing, F_DUPFD, 3);
+  output = fcntl(output, F_DUPFD, 3);
+  nothing = fcntl(nothing, F_DUPFD, 3);
+  if (chdir("/") != 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(nothing, 2) < 0) _exit(126);
   if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0) {
     struct rlimit files;
     rlim_t end = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < 1 << 20 ? files.rlim_max : 1 << 20;

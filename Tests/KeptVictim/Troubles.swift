@@ -116,6 +116,21 @@ enum Troubles {
 
   private static func flushToDisk() { usleep(400_000) }
 
+  /// A stopped thread performs the work that it was given before.
+  static func drains() {
+    let flusher = sure(try ResidentThread(name: "flusher"))
+    // The other work is still waiting when the loop has stopped.
+    let isStopped = Flag()
+    sure(try flusher.perform { isStopped.wait() })
+    sure(try flusher.perform { flushBeforeEnd() })
+    flusher.stop()
+    isStopped.set()
+    ready()
+    withExtendedLifetime(flusher) { waitForEnd() }
+  }
+
+  private static func flushBeforeEnd() { waitForEnd() }
+
   /// Many timers are due at once and take 30 ms each; no single call-out hangs.
   static func manyShort() {
     let worker = sure(try ResidentThread(name: "many"))

@@ -22,6 +22,7 @@
 //   kept-victim many        a thread with many timers that are due at once, each of which takes 30 ms
 //   kept-victim starved     a thread whose descriptor is ready for long before each pass
 //   kept-victim stutters    a thread that hangs for 400 ms of each 600 ms
+//   kept-victim drains      a thread that was stopped, and hangs in work that it still performs
 //   kept-victim none        no loop
 import Glibc
 import RunLoopCore
@@ -74,6 +75,7 @@ case "unread": Troubles.unread()
 case "many": Troubles.manyShort()
 case "starved": Troubles.starved()
 case "stutters": Troubles.stutters()
+case "drains": Troubles.drains()
 case "none": ready()
 default: exit(2)
 }

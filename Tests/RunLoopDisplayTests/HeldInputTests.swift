@@ -163,6 +163,9 @@ struct HeldInputTests {
       ([(700, "yz\rtwo"), (760, "\u{3}")], "paste(yz\ntwo)… C-c"),
       // Not the rest of a paste, but keys.
       ([(700, "\r"), (760, "yz"), (820, "\u{3}")], "enter y z C-c"), ([(700, "^[201~"), (760, "a\r")], "a enter"),
+      // A key has been typed, so that fast keys are keys again, but the end of a paste is still recognised.
+      ([(700, "a"), (760, "b\r"), (820, "\u{3}")], "a b enter C-c"),
+      ([(700, "a"), (760, "yz\rtwo^[201~q")], "a paste(yz\ntwo) q"),
     ] as [([(Int, String)], String)])
   func restOfPaste(_ rest: [(Int, String)], _ events: String) throws {
     for features in [HeadlessTerminal.Features.none, .all] {

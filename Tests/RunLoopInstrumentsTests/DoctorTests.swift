@@ -25,13 +25,9 @@ import Testing
   @Test("the doctor finds a hang, with its stack and the next command")
   func hang() throws {
     let victim = try Victim(["hang"], level: "off")
-    var found: [[String: Any]] = []
-    var seconds = 0.5
-    // On a busy machine a look may be too short.
-    repeat {
-      found = try findings(runloop("doctor", "\(victim.number)", "--for", "\(seconds)", "--json"))
-      seconds *= 2
-    } while found.isEmpty && seconds < 60
+    let found = try Victim.looking(from: 0.5, until: { !$0.isEmpty }) {
+      try findings(runloop("doctor", "\(victim.number)", "--for", "\($0)", "--json"))
+    }
     #expect(found.first?["kind"] as? String == "hang")
     #expect(found.first?["thread"] as? String == "importer")
     let details = found.first?["details"] as? [String] ?? []
@@ -39,15 +35,14 @@ import Testing
     #expect((found.first?["next"] as? String)?.contains("runloop hangs \(victim.number)") == true)
   }
 
-  /// Looks for longer and longer until there is a finding of a kind, since on a busy machine a look may be too short.
+  /// Looks for a finding of a kind.
   private func finding(_ kind: String, of victim: Victim) throws -> [String: Any] {
-    var seconds = 1.0
-    while true {
-      let session = runloop("doctor", "\(victim.number)", "--for", "\(seconds)", "--json")
-      if let found = try findings(session).first(where: { $0["kind"] as? String == kind }) { return found }
-      seconds *= 2
-      try #require(seconds < 60, "\(session.output)")
+    let found = try Victim.looking(until: { $0 != nil }) {
+      try findings(runloop("doctor", "\(victim.number)", "--for", "\($0)", "--json")).first {
+        $0["kind"] as? String == kind
+      }
     }
+    return try #require(found)
   }
 
   @Test("at level off, a lock's holder that waits for its waiter's work is a deadlock, with both stacks")
@@ -112,12 +107,10 @@ import Testing
   @Test("a descriptor that is ready for long before its loop looks is reported, though no call-out is long")
   func starved() throws {
     let victim = try Victim(["starved"], program: "kept-victim", level: "off")
-    var (output, seconds) = ("", 2.0)
     // The first pass that is observed has no beginning.
-    repeat {
-      output = runloop("doctor", "\(victim.number)", "--for", "\(seconds)").output
-      seconds *= 2
-    } while !output.contains("ready for up to") && seconds < 60
+    let output = Victim.looking(from: 2, until: { $0.contains("ready for up to") }) {
+      runloop("doctor", "\(victim.number)", "--for", "\($0)").output
+    }
     #expect(output.contains("descriptor of closure #1 in static Troubles.starved()"), "\(output)")
     #expect(output.contains("ready for up to"), "\(output)")
   }
@@ -161,17 +154,22 @@ import Testing
       finding("hang", of: Victim(["stutters"], program: "kept-victim", level: "off"))["title"] as? String)
     #expect(title.contains("stutters") && title.contains("in timer"), "\(title)")
     let victim = try Victim(["stutters"], program: "kept-victim", level: "off")
-    var (text, seconds) = ("", 4.0)
-    // On a busy machine a look may be too short.
-    repeat {
-      text = runloop("doctor", "\(victim.number)", "--for", "\(seconds)").output
-      seconds *= 2
-    } while !text.contains(" times") && seconds < 60
+    let text = Victim.looking(from: 4, until: { $0.contains(" times") }) {
+      runloop("doctor", "\(victim.number)", "--for", "\($0)").output
+    }
     #expect(text.contains(" times"), "\(text)")
     #expect(text.contains("flushToDisk()"), "\(text)")
     // One finding for several hangs; on a busy machine another place may also have hung.
     let findings = text.split { $0.isNewline }.filter { $0.contains("HUNG") }
     #expect((1...2).contains(findings.count), "\(text)")
+  }
+
+  @Test("a thread that hangs in work it still performs after its stop is found, with the work")
+  func drains() throws {
+    let found = try finding("hang", of: Victim(["drains"], program: "kept-victim", level: "off"))
+    #expect(found["thread"] as? String == "flusher")
+    let details = (found["details"] as? [String] ?? []).joined(separator: "\n")
+    #expect(details.contains("Troubles.flushBeforeEnd()"), "\(found)")
   }
 
   @Test("a child blocked while writing to its parent's pipe is found")

@@ -154,12 +154,9 @@ import Testing
     let victim = try Victim(["hang"], program: program, level: "off")
     try FileManager.default.removeItem(atPath: program)
     if isReplaced { try FileManager.default.copyItem(atPath: "/bin/sh", toPath: program) }
-    var found: [[String: Any]] = []
-    var seconds = 1.0
-    repeat {
-      found = try hangs(runloop("hangs", "\(victim.number)", "--for", "\(seconds)", "--json"))
-      seconds *= 2
-    } while found.isEmpty && seconds < 60
+    let found = try Victim.looking(until: { !$0.isEmpty }) {
+      try hangs(runloop("hangs", "\(victim.number)", "--for", "\($0)", "--json"))
+    }
     let hang = try #require(found.first)
     #expect(functions(hang).contains { $0.contains("waitForEnd()") }, "\(hang)")
   }
@@ -195,12 +192,9 @@ import Testing
   @Test("a hang that began before the tool looked is found, with a stack that shows the function called")
   func late() throws {
     let victim = try Victim(["late", "600"], program: "hang-victim", level: "off")
-    // On a busy machine a single look may take long.
-    var (found, seconds) = ([[String: Any]](), 1)
-    repeat {
-      found = try hangs(runloop("hangs", "\(victim.number)", "--for", "\(seconds)", "--json"))
-      seconds *= 2
-    } while found.isEmpty && seconds < 100
+    let found = try Victim.looking(until: { !$0.isEmpty }) {
+      try hangs(runloop("hangs", "\(victim.number)", "--for", "\($0)", "--json"))
+    }
     let hang = try #require(found.first)
     #expect(hang["thread"] as? String == "late")
     #expect(hang["end"] is NSNull)

@@ -17,12 +17,7 @@ import Testing
       ("thread", "hangInFoundationTimer()"),
     ])
   func hang(how: String, function: String) throws {
-    var (found, seconds): ([[String: Any]], Double) = ([], 4)
-    // On a busy machine a look may be too short.
-    repeat {
-      found = try hangs(how, for: seconds)
-      seconds *= 2
-    } while found.isEmpty && seconds < 60
+    let found = try Victim.looking(from: 4, until: { !$0.isEmpty }) { try hangs(how, for: $0) }
     #expect(found.count == 1, "\(found)")
     let hang = try #require(found.first)
     #expect(hang["class"] as? String == "call-out")

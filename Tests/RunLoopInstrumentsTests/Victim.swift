@@ -88,6 +88,20 @@ final class Victim {
     }
   }
 
+  /// Looks for twice as long after each attempt, until `isEnough` returns true.
+  ///
+  /// On a busy machine, a look may be too short.
+  static func looking<Found>(
+    from shortest: Double = 1, until isEnough: (Found) -> Bool, _ look: (_ seconds: Double) throws -> Found
+  ) rethrows -> Found {
+    var seconds = shortest
+    while true {
+      let found = try look(seconds)
+      seconds *= 2
+      if isEnough(found) || seconds > 60 { return found }
+    }
+  }
+
   var number: Int32 { process.processIdentifier }
 
   func line(containing word: String? = nil) throws -> String {

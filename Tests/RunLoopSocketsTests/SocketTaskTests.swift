@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import RunLoopSystemEvents
@@ -98,6 +99,28 @@ struct SocketTaskTests {
     let invalid = try Socket(connectingTo: address)
     invalid.invalidate()
     #expect(await failure { _ = try await invalid.receive() } == .invalid)
+    thread.stop()
+  }
+
+  @Test("tasks get the error that closed a listening or datagram socket before they waited")
+  func closedBefore() async throws {
+    let thread = SocketThread()
+    let listener = try ListeningSocket(at: .loopback(port: 0)) { _, _ in }
+    // Both sides, after which the system accepts nothing, and says so.
+    listener.withDescriptor { _ = shutdown($0, Int32(SHUT_RDWR)) }
+    try thread.loop.add(listener, forMode: .default)
+    while listener.isValid { await Task.yield() }
+    let reason = SocketError.system(SystemError(call: "accept4", number: EINVAL), address: listener.address)
+    for _ in 0..<2 { #expect(await failure { _ = try await listener.accept() } == reason) }
+    #expect(await failure { for try await _ in listener.connections {} } == reason)
+
+    let datagrams = try DatagramSocket(boundTo: .loopback(port: 0))
+    try thread.loop.add(datagrams, forMode: .default)
+    let loss = RunLoopError.cannotWatch(descriptor: 0, SystemError(call: "epoll_ctl", number: ENOMEM))
+    datagrams.lock.withLock { datagrams.cannotWatch(loss) }
+    while !datagrams.lock.withLock({ datagrams.state.phase == .closed }) { await Task.yield() }
+    await #expect(throws: DatagramError.loop(loss)) { try await datagrams.receive() }
+    #expect(throws: DatagramError.loop(loss)) { try datagrams.send([1]) }
     thread.stop()
   }
 

@@ -62,13 +62,15 @@ package struct InputParser: Sendable {
   var hasAlt = false
   var parameters = SequenceParameters()
   /// The byte that identifies the kind of string, such as P for DCS.
-  private var stringKind: UInt8 = 0
+  var stringKind: UInt8 = 0
   var text: ContiguousArray<UInt8> = []
   private var paste = PasteReader(limit: 0)
   /// The number of bytes of a string that arrived since its time started.
-  private var arrived = 0
+  var arrived = 0
   /// Whether the last paste was cut off, so that more of it may follow.
   private var isPasteCut = false
+  /// Whether the user has typed since then, so that only the paste's end shows that more of it follows.
+  private var hasTypedSinceCut = false
   /// Whether the last bytes were the beginning of a sequence with parameters, which was dropped.
   private var isSequenceCut = false
   private var decoder = ScalarDecoder()
@@ -165,7 +167,9 @@ package struct InputParser: Sendable {
   ///
   /// - Complexity: O(n), where n is the number of bytes.
   package mutating func parse(_ bytes: UnsafeRawBufferPointer, _ emit: (ParsedInput) -> Void) {
-    if isPasteCut, state == .ground, continuesPaste(bytes) { beginPaste() }
+    if isPasteCut, state == .ground {
+      if continuesPaste(bytes) { beginPaste() } else if bytes.count == 1, bytes[0] >= 0x20 { hasTypedSinceCut = true }
+    }
     if isSequenceCut, !bytes.isEmpty {
       isSequenceCut = false
       if state == .ground, parameters.continues(with: bytes) { state = .csi }
@@ -240,7 +244,7 @@ package struct InputParser: Sendable {
     finish()
   }
 
-  private func character(_ value: UInt32, _ modifiers: KeyModifiers, _ emit: (ParsedInput) -> Void) {
+  func character(_ value: UInt32, _ modifiers: KeyModifiers, _ emit: (ParsedInput) -> Void) {
     key(.character(Character(Unicode.Scalar(value) ?? "\u{FFFD}")), modifiers, emit)
   }
 
@@ -259,7 +263,7 @@ package struct InputParser: Sendable {
 
   // MARK: Beginnings
 
-  private mutating func takeEscape(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+  mutating func takeEscape(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     switch byte {
     // With the keyboard protocol, the first ESC is not a key, but the beginning of a sequence whose rest was lost.
     case 0x1B: if hasKeyboard { restart(byte, emit) } else { state = .escapeEscape }
@@ -305,73 +309,6 @@ package struct InputParser: Sendable {
     }
   }
 
-  // MARK: Strings
-
-  private mutating func takeString(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
-    arrived += 1
-    if state == .stringEscape {
-      if byte == 0x5C, !text.isEmpty || hasKeyboard { return endString(emit) }
-      // Another sequence begins, and the string was not terminated.
-      breakString(emit)
-      state = .escape
-      return takeEscape(byte, emit)
-    }
-    switch byte {
-    case 0x1B: state = .stringEscape
-    case 0x07: endString(emit)
-    // A key, so there was no string or it was not terminated.
-    case ..<0x20, 0x7F:
-      breakString(emit)
-      take(byte, emit)
-    case _ where !canFollow(byte):
-      endAsKeys(emit)
-      take(byte, emit)
-    default: if text.count < Self.stringLimit { text.append(byte) }
-    }
-  }
-
-  /// Returns whether terminals send such a string with another byte appended.
-  ///
-  /// If not, it was typed: a letter with Alt, followed by other keys.
-  private func canFollow(_ byte: UInt8) -> Bool {
-    guard !hasKeyboard, text.count < Self.stringLimit else { return true }
-    let isDigit = (0x30...0x39).contains(byte)
-    switch (stringKind, text.first) {
-    // A number, a semicolon, and further text.
-    case (0x5D, nil): return isDigit
-    case (0x5D, _): return isDigit || byte == 0x3B || text.contains(0x3B)
-    // `>|`, `!|`, or a number and a symbol.
-    case (0x50, nil): return isDigit || byte == 0x3E || byte == 0x21
-    case (0x50, 0x3E), (0x50, 0x21): return text.count > 1 || byte == 0x7C
-    case (0x50, _): return !text.allSatisfy { (0x30...0x3B).contains($0) } || byte < 0x40 || byte == 0x7C
-    default: return !text.isEmpty || byte == 0x47
-    }
-  }
-
-  /// Handles a string that was not terminated, which is treated as keys if it is short and could have been typed.
-  private mutating func breakString(_ emit: (ParsedInput) -> Void) {
-    if hasKeyboard || text.count >= Self.stringLimit { finish() } else { endAsKeys(emit) }
-  }
-
-  /// Handles the string as a letter with Alt, followed by other keys.
-  private mutating func endAsKeys(_ emit: (ParsedInput) -> Void) {
-    let typed = text
-    if hasAlt { key(.escape, [], emit) }
-    finish()
-    character(UInt32(stringKind), [.alt], emit)
-    for byte in typed { take(byte, emit) }
-  }
-
-  private mutating func endString(_ emit: (ParsedInput) -> Void) {
-    if hasAlt { key(.escape, [], emit) }
-    if stringKind == 0x50, text.count > 2, text[0] == 0x3E, text[1] == 0x7C {
-      emit(.answer(.version(String(decoding: text.dropFirst(2), as: UTF8.self))))
-    } else {
-      emit(.answer(.other))
-    }
-    finish()
-  }
-
   // MARK: Pastes
 
   mutating func beginPaste() {
@@ -385,6 +322,7 @@ package struct InputParser: Sendable {
     let keys = paste.cut()
     if paste.isEmpty { finish() } else { endPaste(emit) }
     isPasteCut = true
+    hasTypedSinceCut = false
     for byte in keys { take(byte, emit) }
   }
 
@@ -393,10 +331,12 @@ package struct InputParser: Sendable {
 
   /// Whether the bytes of a read continue a paste that was cut off.
   ///
-  /// They do if they lead up to the paste's end or its first bytes, or if they are more than can be typed at once. So
-  /// does a line break among other bytes, because a paste must never act as Enter.
+  /// They do if they lead up to the paste's end or its first bytes. Until a single key has been typed, they also do if
+  /// they are more than can be typed at once, or have a line break among other bytes, because a paste must never act as
+  /// Enter.
   private func continuesPaste(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let place = bytes.firstIndex(where: { $0 == 0x1B || $0 == Self.interrupt }) else {
+      guard !hasTypedSinceCut else { return false }
       return bytes.count >= Self.stringLimit || bytes.count > 1 && bytes.contains { $0 == 0x0D || $0 == 0x0A }
     }
     let end = UnsafeRawBufferPointer(start: PasteReader.end.utf8Start, count: PasteReader.end.utf8CodeUnitCount)

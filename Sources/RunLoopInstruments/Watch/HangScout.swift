@@ -55,15 +55,11 @@ package final class HangScout {
 
   /// The number of loops in the last observation.
   package private(set) var seenLoops = 0
-  /// The threads of these loops.
-  private var seenThreads: [Int32] = []
 
-  /// The number of these loops whose threads are stopped, or are being debugged, so that hangs of theirs do not count.
-  ///
-  /// Reads a file of each thread.
-  package var stoppedLoops: Int {
-    guard !seenThreads.isEmpty, !ThreadState.isTraced(memory.process) else { return seenThreads.count }
-    return seenThreads.count { ThreadState(thread: $0, of: memory.process) == .stopped }
+  /// Whether the process is stopped or being debugged, so that hangs do not count; reads two files.
+  package var isStopped: Bool {
+    // A signal stops all threads of a process.
+    ThreadState(thread: memory.process, of: memory.process) == .stopped || ThreadState.isTraced(memory.process)
   }
 
   /// The number of consecutive observations in which a loop with such a descriptor did not sleep.
@@ -110,7 +106,6 @@ package final class HangScout {
 
   private func noteSleepless(_ seen: [Int: crl_face]) {
     seenLoops = seen.count
-    seenThreads = seen.values.map(\.thread)
     sleepless = sleepless.filter { seen[$0.key] != nil }
     for (slot, face) in seen {
       let isSleepless = face.unread != 0 && (HangScout.isBusy(face) || isWoken(slot, face))
@@ -379,26 +374,5 @@ package final class HangScout {
     let identity = image.buildID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     return CodeAddress(
       address: address, image: image.path, buildID: identity.isEmpty ? nil : identity, offset: address - image.base)
-  }
-}
-
-/// The names of call-out kinds in the terms of `runloop`.
-package enum CallOutName {
-  private static let names = [
-    "", "block", "perform", "job", "timer", "source0", "source1", "observer", "mainQueue", "schedule", "cancel", "host",
-    "sleep", "run",
-  ]
-
-  package static func of(_ kind: UInt8) -> String { Int(kind) < names.count ? names[Int(kind)] : "unknown" }
-
-  /// The items of the loop in which this one waits, such as Core Foundation's.
-  package static let host = of(UInt8(CRL_KIND_HOST.rawValue))
-}
-
-extension crl_face {
-  /// Whether the loop's thread runs an item of the host's loop, for which there is no record.
-  package var isOfHost: Bool {
-    let hosted = UInt8(CRL_FACE_HOSTED)
-    return UInt32(kind) == CRL_KIND_HOST.rawValue || kind == 0 && flags & (hosted | UInt8(CRL_FACE_SLEEPS)) == hosted
   }
 }

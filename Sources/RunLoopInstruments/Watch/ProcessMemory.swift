@@ -47,6 +47,8 @@ package struct CodeImage: Sendable, Hashable {
   /// The address of the linker's function table for unwinding, or zero if there is none.
   let functionTable: UInt64
 
+  /// The ending of a deleted file's path in the kernel's lists.
+  package static let deletedMark = " (deleted)"
   /// The name of the library that the kernel maps into each process.
   package static let kernelLibrary = "[vdso]"
 }
@@ -150,7 +152,7 @@ package final class ProcessMemory: ReadableMemory {
       let name = fields[5][slash...]
       // The kernel's library is a complete one, with tables, in memory only.
       guard name.first == "/" || name == CodeImage.kernelLibrary[...] else { continue }
-      let path = String(name.hasSuffix(" (deleted)") ? name.dropLast(10) : name)
+      let path = String(name.hasSuffix(CodeImage.deletedMark) ? name.dropLast(CodeImage.deletedMark.count) : name)
       if let last = known.last, last.path == path {
         known[known.count - 1].end = ends[1]
       } else if UInt64(fields[2], radix: 16) == 0 {

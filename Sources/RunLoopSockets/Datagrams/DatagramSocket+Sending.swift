@@ -21,14 +21,15 @@ extension DatagramSocket {
   /// - Throws: ``DatagramError/tooLong(byteCount:address:)``; ``DatagramError/system(_:address:)`` for `sendto` with
   ///   `EDESTADDRREQ` or `ENOTCONN` if there is no address, with `ECONNREFUSED` if the peer has no receiver, possibly
   ///   for an earlier datagram, and with `EINVAL`, `ENETUNREACH` or `EAFNOSUPPORT` if `source` is not an address of
-  ///   this machine or not of the socket's family; ``DatagramError/invalid``.
+  ///   this machine or not of the socket's family; the error that closed the socket, or
+  ///   ``DatagramError/invalid``.
   @discardableResult
   public func send(
     _ bytes: UnsafeRawBufferPointer, to address: SocketAddress? = nil, from source: SocketAddress? = nil
   ) throws(DatagramError) -> Bool {
     guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
-    guard state.isOpen, let number = descriptor?.number else { throw .invalid }
+    guard state.isOpen, let number = descriptor?.number else { throw state.endError ?? .invalid }
     do throws(SystemError) {
       if try DatagramCall.send(bytes, to: address, from: source, by: number) { return true }
     } catch {

@@ -102,6 +102,7 @@ extension ListeningSocket {
     case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT:
       let body = body
       let reason = SocketError.system(error, address: address)
+      endError = reason
       end(reason) {
         noteCall(of: body)
         body?.handler(self, .closed(reason))

@@ -91,6 +91,8 @@ public final class ListeningSocket: BaseSocket, @unchecked Sendable {
 
   var body: Body?
   var acceptor = TaskWait<Socket?>()
+  /// The error that closed the socket, for tasks that use it afterwards; nil if it was invalidated.
+  var endError: SocketError?
   var isPaused = false
   /// The number of accepted connections that have not ended.
   var connectionCount = 0

@@ -24,9 +24,9 @@ struct LookSummary {
   private(set) var loops = 0
   /// The maximum number of loops without a face.
   private(set) var unseen = 0
-  /// The maximum number of loops at once whose threads were stopped or being debugged.
+  /// The maximum number of loops while the process was stopped or being debugged.
   private(set) var stopped = 0
-  /// When to check again whether threads are stopped, because each of them has a file to read.
+  /// When to check again whether the process is stopped, for which files are read.
   private var nextStopCheck: Int64 = 0
   var unread: [UnreadDescriptor] = []
   /// The timers that fired late on loops that did not hang.
@@ -38,7 +38,7 @@ struct LookSummary {
     loops = max(loops, scout.seenLoops)
     self.unseen = max(self.unseen, unseen)
     if end >= nextStopCheck {
-      stopped = max(stopped, scout.stoppedLoops)
+      if scout.isStopped { stopped = max(stopped, scout.seenLoops) }
       nextStopCheck = end + 100_000_000
     }
     for found in scout.unread where !unread.contains(where: { $0.found == found }) {

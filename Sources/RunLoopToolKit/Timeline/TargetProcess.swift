@@ -121,27 +121,20 @@ package struct TargetProcess: Sendable {
   ///
   /// A program or library whose file was replaced is read through the kernel's link to it.
   package var loadedImages: [LoadedImage] {
-    guard let maps = readWhole("/proc/\(number)/maps") else { return [] }
-    var found: [LoadedImage] = []
-    for line in maps.split(separator: "\n") {
-      let fields = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)
-      guard fields.count == 6, let path = fields.last?.drop(while: { $0 == " " }), path.hasPrefix("/"),
-        !path.hasPrefix("/memfd:")
-      else { continue }
-      let ends = fields[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
-      guard ends.count == 2, let offset = UInt64(fields[2], radix: 16) else { continue }
-      if let last = found.last, last.path == path {
-        found[found.count - 1] = LoadedImage(base: last.base, end: ends[1], buildID: [], path: last.path)
-      } else if offset == 0 {
-        found.append(LoadedImage(base: ends[0], end: ends[1], buildID: [], path: String(path)))
+    let mapped = MappedFile.all(of: number)
+    let deleted = mapped.contains(where: \.isDeleted) ? DeletedFiles(of: number, mapped).links : [:]
+    var found: [(range: Range<UInt64>, file: MappedFile)] = []
+    for file in mapped {
+      if let last = found.last, last.file.path == file.path {
+        found[found.count - 1].range = last.range.lowerBound..<file.range.upperBound
+      } else if file.offset == 0 {
+        found.append((file.range, file))
       }
     }
-    guard found.contains(where: { $0.path.hasSuffix(DeletedFiles.mark) }) else { return found }
-    let deleted = DeletedFiles(of: number)
-    return found.map { image in
-      guard image.path.hasSuffix(DeletedFiles.mark) else { return image }
-      let path = String(image.path.dropLast(DeletedFiles.mark.count))
-      return LoadedImage(base: image.base, end: image.end, buildID: [], path: deleted.links[path] ?? path)
+    return found.map { range, file in
+      LoadedImage(
+        base: range.lowerBound, end: range.upperBound, buildID: [],
+        path: file.isDeleted ? deleted[file.name] ?? file.name : file.path)
     }
   }
 

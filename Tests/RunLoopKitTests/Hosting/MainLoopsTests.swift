@@ -209,15 +209,6 @@ final class MainLoopsTests: XCTestCase {
     other.invalidate()
   }
 
-  /// Runs modes that have never had an item, the names of which Core Foundation does not keep.
-  func testRunsOfModesWithoutItems() {
-    for name in ["private", "ä", String(repeating: "long ", count: 100)] {
-      for _ in 0..<3 {
-        XCTAssertEqual(RunLoop.main.run(mode: RunLoop.Mode(name), for: .milliseconds(1)), .finished)
-      }
-    }
-  }
-
   // M32
   func testServingCanBeEnded() throws {
     let fired = Counter()
