@@ -77,7 +77,9 @@ private struct Functions: FrameSource {
     #expect(hang.stack.map(\.json.line).first?.contains("\"share\": 25") == true)
   }
 
-  @Test("a function of the kernel's library is named by the same library of the tool")
+  @Test(
+    "a function of the kernel's library is named by the same library of the tool",
+    .enabled(if: ProcessMemoryTests.hasKernelLibrary))
   func kernelLibrary() throws {
     let library = try #require(ProcessMemory(process: getpid()).images.first { $0.path == CodeImage.kernelLibrary })
     #if arch(x86_64)

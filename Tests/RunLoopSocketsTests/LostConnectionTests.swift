@@ -313,6 +313,41 @@ struct LostConnectionTests {
     thread.stop()
   }
 
+  @Test(
+    "a task that reads after the connection was lost gets the end that the peer sent before",
+    arguments: TLSFiles.isAvailable ? [false, true] : [false])
+  func endBeforeLoss(isSecured: Bool) async throws {
+    let (near, far) = try connectedPair()
+    let contexts = isSecured ? try (client: TLSContext.client(), server: TLSContext.server()) : nil
+    let log = await onOtherLoop { loop, log in
+      let peer = Peer(far, try contexts.map { try TLSSession($0.server) })
+      let loss = Loss(failure: isSecured ? .record : .write, end: .fin, moment: .busy, receiver: .tasks)
+      let reader = try Reader(loss, near, contexts?.client, reacts: false, on: loop)
+      peer.shakeHands(with: reader, on: loop)
+      peer.finish(Array("x".utf8), .fin)
+      awaitEnd(of: near, .fin)
+      let socket = try #require(reader.socket.value)
+      let receive = {
+        Task {
+          do {
+            log.write(try await socket.receive().map { String(decoding: $0, as: UTF8.self) } ?? "ended")
+          } catch {
+            log.write("\(error)")
+          }
+          loop.perform { RunLoop.current.stop() }
+        }
+        loop.runUntilStopped()
+      }
+      receive()
+      // The peer responds to the first with a reset.
+      while reader.write() { awaitEnd(of: near, .rst) }
+      receive()
+      reader.release()
+      peer.release()
+    }
+    #expect(log == "x ended")
+  }
+
   @Test("a connection to itself is rejected, and its port is free immediately", arguments: [false, true])
   func itself(isSocket: Bool) async throws {
     let (address, holder) = try refusingAddress("127.0.0.1:0")

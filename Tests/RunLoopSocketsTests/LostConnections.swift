@@ -179,7 +179,7 @@ final class Reader: Sendable {
   private let loss: Loss
   private let reacts: Bool
   private let loop: RunLoop
-  private let socket = Box<Socket?>(nil)
+  let socket = Box<Socket?>(nil)
   private let streams = Box<(input: InputByteStream, output: OutputByteStream)?>(nil)
 
   /// Creates the near end.

@@ -59,8 +59,9 @@ extension Socket {
     guard state.isOpen, !state.hasEnded, !state.receives, let descriptor else { return }
     if let tls { return closeIfNothingIsLeft(tls, descriptor) }
     do throws(SystemError) {
-      guard try descriptor.hasBytes() == false, let failure = state.outputFailure else { return }
-      close(failure)
+      guard try descriptor.hasBytes() == false, state.outputFailure != nil else { return }
+      // A task that reads later gets the peer's end.
+      _ = inputEnded()
     } catch {
       // The error was taken from the socket, which will not report it again.
       close(firstError(failure(error)))
@@ -83,7 +84,10 @@ extension Socket {
       return close(firstError(failure(error)))
     }
     guard tls.plain.count == 0 else { return }
-    if tls.state.hasFailed { closeIfFailed() } else if let failure = state.outputFailure { close(failure) }
+    if tls.state.hasFailed { return closeIfFailed() }
+    guard let failure = state.outputFailure else { return }
+    if tls.state.hasEnded { _ = state.ended() }
+    close(failure)
   }
 
   /// Notifies tasks and handlers waiting to write that the output has failed; must be called on the loop's thread.
