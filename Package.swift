@@ -203,9 +203,9 @@ let package = Package(
     .executableTarget(
       name: "named-victim",
       dependencies: [
-        "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopKit",
-        "RunLoopHTTP", "RunLoopInstruments", "RunLoopMessages", "RunLoopSockets", "RunLoopSystemEvents",
-        "RunLoopThreads", "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
+        "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopGLib", "RunLoopHTTP",
+        "RunLoopInstruments", "RunLoopKit", "RunLoopMessages", "RunLoopSockets",
+        "RunLoopSystemEvents", "RunLoopThreads", "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
       ],
       path: "Tests/NamedVictim", swiftSettings: swiftSettings),
     .testTarget(

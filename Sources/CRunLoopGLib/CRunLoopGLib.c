@@ -136,12 +136,18 @@ static int wait_before(poll_entry *entries, unsigned count, int milliseconds) {
   return result;
 }
 
-// Waits for a context's descriptors. Notifies the owner of a wait begun in one of its call-outs, because GLib calls a
-// source before a wait but not always after it.
+// Waits for a context's descriptors, and notifies the owner, because GLib calls a source before a wait but not always
+// after it.
 static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds) {
   if (is_waiting) return (poll_at_first != NULL ? poll_at_first : glib.g_poll)(entries, count, milliseconds);
   crg_source *source = source_here;
-  if (source == NULL || !source->is_nested) return wait_before(entries, count, milliseconds);
+  if (source == NULL) return wait_before(entries, count, milliseconds);
+  if (!source->is_nested) {
+    source->calls.will_wait(source->owner);
+    int result = wait_before(entries, count, milliseconds);
+    source->calls.did_wait(source->owner);
+    return result;
+  }
   if (!source->calls.begin_wait(source->owner)) {
     source->is_due = 1;
     return wait_before(entries, count, 0);
@@ -212,6 +218,7 @@ crg_source *crg_attach(
   glib.g_source_add_poll(source, &source->descriptor);
   glib.g_source_add_poll(source, &source->nested_descriptor);
   source_here = source;
+  announce_waits(context);
   glib.g_source_attach(source, context);
   return source;
 }

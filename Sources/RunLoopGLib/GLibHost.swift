@@ -199,11 +199,20 @@ extension GLibHost {
 
   func rest() { fairness.rest() }
 
+  // Without these, a hang in an item of GLib would be shown as a sleep, because the loop is asleep there.
+
+  func willWait() { loop.noteHostWaits() }
+
+  func didWait() { loop.noteHostRuns() }
+
   /// Makes a pass and returns the priority of the next one.
   func serve() -> Int32 {
     guard isServedHere else { return priority }
+    let isNested = isNested
     let result = isNested ? loop.run(mode: innerMode ?? mode, for: .zero) : guest.service()
     if result == .stopped { tellOfStop() }
+    // The loop may be asleep again, but GLib continues with other items.
+    if !isNested, guest.isValid { loop.noteHostRuns() }
     return fairness.priorityAfterTurn(at: loop.now)
   }
 }
@@ -234,6 +243,8 @@ private enum SourceCalls {
   static let all = crg_calls(
     is_on_thread: { SourceCalls.host($0).isServedHere ? 1 : 0 },
     is_nested: { SourceCalls.host($0).isNested ? 1 : 0 },
+    will_wait: { SourceCalls.host($0).willWait() },
+    did_wait: { SourceCalls.host($0).didWait() },
     begin_wait: { SourceCalls.host($0).beginNestedWait() ? 1 : 0 },
     end_wait: { SourceCalls.host($0).endNestedSleep() },
     rest: { SourceCalls.host($0).rest() },

@@ -3,6 +3,7 @@
 import CoreFoundation
 import Foundation
 import RunLoopInstruments
+import RunLoopGLib
 import RunLoopKit
 
 import class RunLoopCore.RunLoop
@@ -18,6 +19,8 @@ import func TestSupport.say
 ///   nested   a Foundation timer that has run our main loop before
 ///   thread   a Foundation timer of another thread, while that thread's loop runs
 ///   watched  as timer, in a process that watches itself, and says what it finds
+///   glib, glib-served  a timeout of GLib, whose loop runs on the main thread and serves ours, which is idle or not
+///   glib-idle, glib-busy  no item hangs, and GLib's loop sleeps or has an idle source that is always ready
 ///   idle     no item hangs, and both loops sleep
 ///   busy     no item hangs, and Core Foundation's main loop never sleeps
 enum HostedHangs {
@@ -46,6 +49,7 @@ enum HostedHangs {
       }
     case "watched": watchItself()
     case "busy": beBusy()
+    case _ where how.hasPrefix("glib"): return runInGLib(how)
     default: break
     }
     ready()
@@ -55,13 +59,54 @@ enum HostedHangs {
   /// Adds a timer to the Foundation loop of the calling thread that calls a body once, when the process is watched.
   private static func addTimer(_ body: @escaping @Sendable () -> Void) {
     _ = Foundation.Timer.scheduledTimer(withTimeInterval: 0.05, repeats: true) { _ in
-      guard !hasHung, Instruments.level >= .record else { return }
-      // The first turns may be unseen.
-      turns += 1
-      guard turns > 10 else { return }
-      hasHung = true
-      body()
+      hangOnce(body)
     }
+  }
+
+  private static func hangOnce(_ body: () -> Void) {
+    guard !hasHung, Instruments.level >= .record else { return }
+    // The first turns may be unseen.
+    turns += 1
+    guard turns > 10 else { return }
+    hasHung = true
+    body()
+  }
+
+  private static func runInGLib(_ how: String) {
+    typealias Callback = @convention(c) (UnsafeMutableRawPointer?) -> Int32
+    func function<Function>(_ name: String, _: Function.Type = Function.self) -> Function {
+      guard let found = dlsym(UnsafeMutableRawPointer(bitPattern: 0), name) else { fatalError("GLib has no \(name)") }
+      return unsafeBitCast(found, to: Function.self)
+    }
+    guard dlopen("libglib-2.0.so.0", RTLD_NOW | RTLD_GLOBAL) != nil else { fatalError("no GLib") }
+    let timeout: @convention(c) (UInt32, Callback, UnsafeMutableRawPointer?) -> UInt32 = function("g_timeout_add")
+    let idle: @convention(c) (Callback, UnsafeMutableRawPointer?) -> UInt32 = function("g_idle_add")
+    let makeLoop: @convention(c) (UnsafeMutableRawPointer?, Int32) -> OpaquePointer? = function("g_main_loop_new")
+    let runLoop: @convention(c) (OpaquePointer?) -> Void = function("g_main_loop_run")
+    do { try GLibHost.attach() } catch { fatalError("\(error)") }
+    switch how {
+    case "glib-idle": break
+    case "glib-busy":
+      let work: Callback = { _ in
+        usleep(5000)
+        return 1
+      }
+      _ = idle(work, nil)
+    default:
+      if how == "glib-served" { RunLoop.main.schedule(in: .milliseconds(20), repeating: .milliseconds(20)) { _ in } }
+      let hang: Callback = { _ in
+        HostedHangs.hangOnce { HostedHangs.hangInTimeout() }
+        return 1
+      }
+      _ = timeout(50, hang, nil)
+    }
+    ready()
+    runLoop(makeLoop(nil, 0))
+  }
+
+  @inline(never) private static func hangInTimeout() {
+    usleep(time)
+    turns += 1
   }
 
   @inline(never) private static func hangInFoundationTimer() {

@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Testing
 
-@Suite("Hangs in items of Core Foundation's loops", .ownThread) struct HostedHangTests {
+@Suite("Hangs in items of other loops", .ownThread) struct HostedHangTests {
   private func hangs(_ how: String, for seconds: Double) throws -> [[String: Any]] {
     let victim = try Victim(["hosted", how], program: "named-victim", level: "off")
     let session = runloop("hangs", "\(victim.number)", "--for", "\(seconds)", "--json")
     return try #require(try session.json()["hangs"] as? [[String: Any]])
   }
+
+  private static let hasGLib = dlopen("libglib-2.0.so.0", RTLD_NOW) != nil
+
+  @Test(
+    "a hang in an item of GLib's loop is found once, with its kind and its stack", .enabled(if: hasGLib),
+    arguments: ["glib", "glib-served"])
+  func hangInGLib(how: String) throws { try hang(how: how, function: "hangInTimeout()") }
+
+  @Test(
+    "GLib's loop is not reported when it sleeps, or is busy without a hang", .enabled(if: hasGLib),
+    arguments: ["idle", "busy"])
+  func innocentGLib(state: String) throws { try innocent("glib-\(state)", state) }
 
   @Test(
     "a hang in an item of Core Foundation's loop is found once, with its kind and its stack",
@@ -25,6 +38,7 @@ import Testing
     #expect((hang["blockedIn"] as? [String: Any])?["call"] as? String == "clock_nanosleep", "\(hang)")
     let stack = (hang["stack"] as? [Any] ?? []).compactMap { place($0)?.function }
     #expect(stack.contains { $0.contains(function) }, "\(stack)")
+    #expect(!stack.contains { $0.contains("@objc") }, "\(stack)")
     // The functions that run the loop are not part of the item.
     #expect(!stack.contains { $0.hasPrefix("static HostedHangs.run") }, "\(stack)")
     if let begin = hang["begin"] as? Int, let end = hang["end"] as? Int { #expect(end - begin >= 1_300_000_000) }
@@ -32,11 +46,13 @@ import Testing
 
   @Test(
     "loops that sleep in each other, or that are busy without a hang, are not reported", arguments: ["idle", "busy"])
-  func innocent(how: String) throws {
+  func innocent(state: String) throws { try innocent(state, state) }
+
+  private func innocent(_ how: String, _ state: String) throws {
     #expect(try hangs(how, for: 2).isEmpty)
     let victim = try Victim(["hosted", how], program: "named-victim", level: "off")
     let loops = try #require(try runloop("ps", "\(victim.number)", "--json").json()["loops"] as? [[String: Any]])
-    #expect(loops.map { $0["state"] as? String } == [how])
+    #expect(loops.map { $0["state"] as? String } == [state])
   }
 
   @Test("a process that watches itself finds a hang in an item of Core Foundation's loop, and counts it")

@@ -22,12 +22,17 @@ private final class OneFace: LoopFaces {
 
 @Suite("Limits of a look", .ownThread) struct LookTests {
   private func lines(
-    _ ending: LookSummary.Ending, found: Int = 0, unseen: Int = 0, loops: Int = 1
+    _ ending: LookSummary.Ending, found: Int = 0, unseen: Int = 0, loops: Int = 1, host: crl_host? = nil,
+    isLate: Bool = false
   ) -> [String] {
     let faces = OneFace()
     if loops > 0 {
       faces.shown.thread = 5
       faces.shown.loop = 7
+    }
+    if let host {
+      faces.shown.flags = UInt8(CRL_FACE_HOSTED | CRL_FACE_SLEEPS)
+      faces.shown.host = host.rawValue
     }
     let scout = HangScout(process: getpid(), faces: faces, settings: .init(threshold: 250_000_000))
     _ = scout.look(at: 1)
@@ -35,6 +40,10 @@ private final class OneFace: LoopFaces {
     look.end = 3_000_000_000
     look.ending = ending
     look.note(scout, unseen: unseen)
+    if isLate {
+      let item = Lateness.Item(thread: 5, code: 0, late: 1, isDescriptor: false)
+      look.late = [LateReport(found: item, thread: "reader", code: nil)]
+    }
     return look.lines(4711, found: found, isAll: true)
   }
 
@@ -48,6 +57,16 @@ private final class OneFace: LoopFaces {
     #expect(lines(.time, unseen: 3)[0] == "No loop of process 4711 hung that could be seen.")
     #expect(lines(.time, found: 1, unseen: 3) == ["3 loops could not be looked at: the process has more than 2048."])
     #expect(lines(.time, loops: 0).last == "It had no loop to look at.")
+    #expect(!lines(.time, isLate: true).contains { $0.contains("hung") })
+  }
+
+  @Test("a look says what it cannot see of a loop that another one serves")
+  func silentHosts() {
+    #expect(lines(.time, host: CRL_HOST_GLIB).count == 1)
+    let libuv = lines(.time, host: CRL_HOST_LIBUV)
+    #expect(libuv.last == "What libuv runs on reader, besides the loop, cannot be seen.")
+    let program = lines(.time, host: CRL_HOST_PROGRAM)
+    #expect(program.last == "What the program's own loop runs on reader, besides the loop, cannot be seen.")
   }
 
   @Test("a look at a stopped process reports that it is stopped, and is not an all-clear")

@@ -11,8 +11,15 @@ package enum CallOutName {
 
   package static func of(_ kind: UInt8) -> String { Int(kind) < names.count ? names[Int(kind)] : "unknown" }
 
-  /// The items of the loop in which this one waits, such as Core Foundation's.
+  /// The items of the loop in which this one waits, such as Core Foundation's or GLib's.
   package static let host = of(UInt8(CRL_KIND_HOST.rawValue))
+
+  /// Returns whether a function of the host's library runs the host's loop, so that it and the frames further out are
+  /// not part of the host's item.
+  package static func runsHost(_ symbol: String) -> Bool {
+    symbol.hasPrefix("__CFRUNLOOP_IS_")
+      || ["g_main_context_dispatch", "g_main_context_iteration", "g_main_loop_run"].contains(symbol)
+  }
 }
 
 extension crl_face {

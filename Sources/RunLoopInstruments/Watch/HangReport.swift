@@ -32,8 +32,8 @@ public struct HangReport: Sendable, Codable {
   public internal(set) var threadName: String
   /// The kind of the call-out in the terms of `runloop`, such as `block`, `timer` or `source0`.
   ///
-  /// It is `host` for an item of Core Foundation's loop, in which this one waits, such as a Foundation timer. Nil for a
-  /// backlog, and for a call-out that began before the loop was watched.
+  /// It is `host` for an item of the loop in which this one waits, such as a Foundation timer or a callback of GTK. Nil
+  /// for a backlog, and for a call-out that began before the loop was watched.
   public internal(set) var kind: String?
   /// The function that the loop called, or nil unless the loop records.
   public internal(set) var code: CodeAddress?

@@ -104,6 +104,16 @@ package final class HangScout {
     }
   }
 
+  /// The threads whose loops are served by a loop that does not report when it runs its own items, with its kind.
+  package private(set) var silentHosts: [Int32: crl_host] = [:]
+
+  private func noteSilentHosts(_ seen: [Int: crl_face]) {
+    for face in seen.values where face.flags & UInt8(CRL_FACE_HOSTED) != 0 {
+      let host = crl_host(rawValue: face.host)
+      if host == CRL_HOST_LIBUV || host == CRL_HOST_PROGRAM { silentHosts[face.thread] = host }
+    }
+  }
+
   private func noteSleepless(_ seen: [Int: crl_face]) {
     seenLoops = seen.count
     sleepless = sleepless.filter { seen[$0.key] != nil }
@@ -149,6 +159,7 @@ package final class HangScout {
   package func look(at now: Int64) -> [Finding] {
     let seen = current()
     noteSleepless(seen)
+    noteSilentHosts(seen)
     noteLate(seen, now)
     let looks = seen.keys.sorted().compactMap { slot in seen[slot].map { describe($0, slot, now) } }
     for watched in watched.values { watched.sampler.drain() }

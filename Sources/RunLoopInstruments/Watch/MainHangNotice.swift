@@ -32,7 +32,7 @@ func recordsAreMade() {
     }
 
     private static func kind(_ report: HangReport) -> String {
-      report.kind == CallOutName.host ? "an item of Core Foundation's loop" : report.kind ?? "a call-out"
+      report.kind == CallOutName.host ? "an item of the loop that serves it" : report.kind ?? "a call-out"
     }
 
     static func text(_ report: HangReport) -> String {
@@ -52,7 +52,7 @@ func recordsAreMade() {
         }
       }
       for name in places.prefix(report.stack.count).compactMap({ names[$0] }) {
-        if name.contains("runLoopIsCallingOut") || name.hasPrefix("__CFRUNLOOP_IS_") { break }
+        if name.contains("runLoopIsCallingOut") || CallOutName.runsHost(name) { break }
         lines.append("  at \(name)")
       }
       if report.postedFrom != nil, let posted = places.last.flatMap({ names[$0] }) {

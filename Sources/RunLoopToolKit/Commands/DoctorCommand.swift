@@ -94,6 +94,9 @@ struct DoctorCommand: ObservingCommand {
         "process \(without.map { "\($0)" }.joined(separator: ", ")) has no agent that answers: what its loops hold, and "
           + "whether that grows, is not seen (it is built without RunLoopInstruments, or RUNLOOP_INSTRUMENTS is off)")
     }
+    for look in results.map(\.look) {
+      lines += look.summary.hidden.map { "process \(look.target.number): \($0)" }
+    }
     guard !lines.isEmpty else { return }
     output.print("not seen")
     for line in lines { output.print("  \(line)") }

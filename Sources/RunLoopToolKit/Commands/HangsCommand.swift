@@ -32,7 +32,7 @@ struct HangsCommand: ObservingCommand {
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
                       "blockedIn", "waitsFor", "stack", "stackProblem"}], "look": {"begin", "end",
                       "ending", "loops", "unseen", "stopped", "unread": [{"tid", "thread", "descriptor", "code"}],
-                      "late": [{"tid", "thread", "code", "late", "kind"}]}};
+                      "late": [{"tid", "thread", "code", "late", "kind"}], "silentHosts"}};
                       with --follow a line for each hang; times are nanoseconds of CLOCK_MONOTONIC; "end" is
                       null if the hang was not over, "beginTime" and "endTime" are of the wall clock, "callOut" of a backlog and where the kind of the
                       call-out is not known; with "atLeast" it had begun before the look, and "begin" is that
@@ -42,7 +42,8 @@ struct HangsCommand: ObservingCommand {
                       more than a thousand waits in a row while nothing was read, and "late" are timers that
                       fired later than 100 ms or the threshold after their dates and tolerances, by so many
                       nanoseconds, on loops that did not hang; with the kind "descriptor" they are descriptors that
-                      may have been ready for so long, 250 ms or more, before their loop looked
+                      may have been ready for so long, 250 ms or more, before their loop looked; "silentHosts"
+                      are the threads whose loop waits in one that does not report what else it runs
 
     Hangs of one thread in one function are shown once, with their number.
 

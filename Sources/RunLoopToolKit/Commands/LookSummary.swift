@@ -32,6 +32,9 @@ struct LookSummary {
   /// The timers that fired late on loops that did not hang.
   var late: [LateReport] = []
 
+  /// For each thread whose loop is served by one that does not report its own items, a sentence about that.
+  private var silentHosts: [Int32: String] = [:]
+
   init(at time: Int64) { (begin, end) = (time, time) }
 
   mutating func note(_ scout: HangScout, unseen: Int) {
@@ -40,6 +43,10 @@ struct LookSummary {
     if end >= nextStopCheck {
       if scout.isStopped { stopped = max(stopped, scout.seenLoops) }
       nextStopCheck = end + 100_000_000
+    }
+    for (thread, host) in scout.silentHosts where silentHosts[thread] == nil {
+      let name = host == CRL_HOST_LIBUV ? "libuv" : "the program's own loop"
+      silentHosts[thread] = "What \(name) runs on \(scout.name(ofThread: thread)), besides the loop, cannot be seen."
     }
     for found in scout.unread where !unread.contains(where: { $0.found == found }) {
       unread.append(UnreadDescriptor(found: found))
@@ -57,6 +64,7 @@ struct LookSummary {
     case .ended: lines.append("Process \(process) has ended, \(span) after the look began\(none).")
     case .executed:
       lines.append("Process \(process) has become another program, \(span) after the look began\(none).")
+    case .interrupted where hasTrouble, .time where hasTrouble: break
     case .interrupted where found == 0: lines.append("No loop of process \(process) hung in \(span).")
     case .time where found == 0 && unseen == 0 && stopped == 0: lines.append("No loop of process \(process) hung.")
     case .time where found == 0: lines.append("No loop of process \(process) hung that could be seen.")
@@ -67,17 +75,24 @@ struct LookSummary {
       lines.append("\(unseen) loops could not be looked at: the process has more than \(CRL_FACES).")
     }
     if stopped > 0 { lines.append("\(stoppedText), which does not count as a hang.") }
+    lines += hidden
     return lines
   }
+
+  /// The parts of observed loops that could not be seen, a sentence for each.
+  var hidden: [String] { silentHosts.sorted { $0.key < $1.key }.map(\.value) }
 
   /// Describes the loops whose threads were stopped.
   var stoppedText: String {
     "\(stopped) of \(loops) loops \(stopped == 1 ? "was" : "were") stopped by a signal or a debugger"
   }
 
+  /// Whether there is trouble that is not a hang.
+  private var hasTrouble: Bool { !unread.isEmpty || !late.isEmpty }
+
   /// The exit status for `--exit-code`.
   func status(found: Int) -> CommandStatus {
-    if found > 0 || !unread.isEmpty || !late.isEmpty { return .found }
+    if found > 0 || hasTrouble { return .found }
     return ending == .time && unseen == 0 && stopped == 0 && loops > 0 ? .success : .unseen
   }
 
@@ -85,7 +100,9 @@ struct LookSummary {
     .object([
       ("begin", .int(Int(begin))), ("end", .int(Int(end))), ("ending", .text(ending.rawValue)), ("loops", .int(loops)),
       ("unseen", .int(unseen)), ("stopped", .int(stopped)), ("unread", .list(unread.map(\.json))),
-      ("late", .list(late.map(\.json))), ("beginTime", .text(WallTime.json(begin))),
+      ("late", .list(late.map(\.json))),
+      ("silentHosts", .list(silentHosts.keys.sorted().map { .int(Int($0)) })),
+      ("beginTime", .text(WallTime.json(begin))),
       ("endTime", .text(WallTime.json(end))),
     ])
   }

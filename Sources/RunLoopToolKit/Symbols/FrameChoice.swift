@@ -45,6 +45,11 @@ package enum FrameChoice: Equatable {
     return base.hasSuffix("TR") || base.hasSuffix("TRTA") || demangled(symbol).contains("reabstraction thunk")
   }
 
+  /// Returns whether a function is the entry for C of a Swift function, which is often inlined into it.
+  static func isEntry(_ symbol: String, of function: String) -> Bool {
+    bare(symbol).hasSuffix("To") && bare(symbol).dropLast(2) == bare(function)
+  }
+
   /// Returns a Swift symbol without the suffix of the optimizer, such as `.7`.
   private static func bare(_ symbol: String) -> Substring {
     symbol.hasPrefix("$s") ? symbol.prefix { $0 != "." } : symbol[...]
@@ -89,7 +94,7 @@ package enum FrameChoice: Equatable {
   /// The modules of this package.
   private static let package: Set<String> = [
     "RunLoopCore", "RunLoopThreads", "RunLoopSystemEvents", "RunLoopSockets", "RunLoopMessages",
-    "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
+    "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit", "RunLoopGLib", "RunLoopLibuv",
     "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopHTTP", "RunLoopHTTPTesting",
     "RunLoopURLConnection",
     "RunLoopInstruments", "RunLoopTesting",
@@ -171,8 +176,8 @@ package enum FrameChoice: Equatable {
     guard symbol.hasPrefix("$s"), var name = SwiftNames.text(String(bare(symbol)), isQualified: false) else {
       return symbol
     }
-    // The partial functions of an asynchronous function are shown as the function.
-    for part in ["suspend resume partial function for ", "await resume partial function for "] {
+    // The entry for C, and the partial functions of an asynchronous function, are shown as the function.
+    for part in ["@objc ", "suspend resume partial function for ", "await resume partial function for "] {
       if let range = name.firstRange(of: part) { name = String(name[range.upperBound...]) }
     }
     // The function that contains a closure in main.swift has no name.

@@ -213,6 +213,7 @@ private struct NamedStack {
   private var certain: [StackPlace] = []
   /// The outermost of the user's functions.
   private(set) var outermost: CodeFrame?
+  private var last: CodeFrame?
   /// Functions that are included if a user function follows.
   private var pending: [StackPlace] = []
 
@@ -226,10 +227,11 @@ private struct NamedStack {
 
   /// Adds a function; returns the kind of call-out if the function makes one.
   mutating func add(_ frame: CodeFrame, at index: Int) -> String? {
-    // Core Foundation's loop runs its own item, and the frames further out run that loop.
-    if frame.symbol.hasPrefix("__CFRUNLOOP_IS_"), report.kind ?? CallOutName.host == CallOutName.host {
+    if CallOutName.runsHost(frame.symbol), report.kind ?? CallOutName.host == CallOutName.host {
       return CallOutName.host
     }
+    defer { last = frame }
+    if let last, FrameChoice.isEntry(frame.symbol, of: last.symbol) { return nil }
     let isToolchains = FrameChoice.isToolchains(frame.symbol)
     if !isToolchains, FrameChoice.isOurs(frame.symbol) {
       return HangNames.kind(FrameChoice.demangled(frame.symbol))
