@@ -43,7 +43,7 @@ void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds) {
   syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0);
 }
 
-int crlt_memory(void) { return memfd_create("runloop-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+int crlt_memory(void) { return memfd_create("runloop-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 
 int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int memory, int *gate) {
   int ends[2];

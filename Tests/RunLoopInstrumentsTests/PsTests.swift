@@ -142,6 +142,36 @@ import Testing
     #expect(names.contains("idle 0"))
   }
 
+  private static let separates = ["-Urpf", "--kill-child"]
+
+  /// Whether a program can be started in a PID namespace of its own.
+  private static let canSeparate: Bool = {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+    process.arguments = separates + ["/bin/true"]
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return false }
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }()
+
+  private func parent(of number: Int32) -> Int32? {
+    guard let text = try? String(contentsOfFile: "/proc/\(number)/stat", encoding: .utf8) else { return nil }
+    return text.split(separator: ") ").last?.split(separator: " ").dropFirst().first.flatMap { Int32($0) }
+  }
+
+  @Test(
+    "processes with records in other directories are found, also in other PID namespaces",
+    arguments: canSeparate ? [false, true] : [false])
+  func elsewhere(isSeparate: Bool) throws {
+    let program = Victim.program().path
+    let victim =
+      isSeparate ? try Victim(PsTests.separates + [program, "idle"], program: "/usr/bin/unshare") : try Victim(["idle"])
+    let list = try #require(try runloop("ps", "--json").json()["processes"] as? [[String: Any]])
+    let numbers = list.compactMap { $0["pid"] as? Int }.map { Int32($0) }
+    #expect(numbers.contains { $0 == victim.number || parent(of: $0) == victim.number }, "\(numbers)")
+  }
+
   @Test("a directory in which nothing can be created does no harm, and the process reports it once")
   func rejectingDirectory() throws {
     // Only root can create files there; its owner cannot.

@@ -4,9 +4,9 @@ import CRunLoopRecorder
 
 /// Lookup of processes by the names of their programs.
 enum ProcessNames {
-  /// Returns the processes of this user that have run loops and a program with this name.
+  /// Returns the processes that this user may observe, have run loops and a program with this name.
   static func numbers(named name: String) -> [Int32] {
-    PsCommand.processes().filter { number in
+    TargetProcess.all.filter { number in
       let own = readWhole("/proc/\(number)/comm").map { String($0.prefix { $0 != "\n" }) }
       // The kernel truncates names to fifteen bytes.
       return own == name || own.map { $0.utf8.count == 15 && name.hasPrefix($0) } ?? false

@@ -10,10 +10,10 @@ struct PsCommand: ObservingCommand {
   static let usage = """
     usage: runloop ps [PID|NAME] [--thread NAME] [--json]
 
-    Shows the run loops of a process, or of all processes of the user: the thread, the mode, whether the
-    loop sleeps, what it calls and since when, and how many blocks wait. A loop that is busy is looked at
-    until it has gone on, while the process records; it is hung if it has been seen in one call-out for
-    250 ms, as "runloop hangs" says it. What hangs is shown first.
+    Shows the run loops of a process, or of all processes of the user, and of all users for root: the
+    thread, the mode, whether the loop sleeps, what it calls and since when, and how many blocks wait. A
+    loop that is busy is looked at until it has gone on, while the process records; it is hung if it has
+    been seen in one call-out for 250 ms, as "runloop hangs" says it. What hangs is shown first.
 
     HOST, if there is one, is the library in whose loop the loop is a guest, or "program" for a host that it
     does not know. DEPTH is the number of runs that are nested, QUEUE that of the blocks and jobs that wait, and WAITS
@@ -56,7 +56,7 @@ struct PsCommand: ObservingCommand {
       return CommandStatus.success.rawValue
     }
     var found: [ProcessStatus] = []
-    for number in PsCommand.processes() {
+    for number in TargetProcess.all {
       // Skips processes that end meanwhile or belong to another user.
       if let status = try? look(at: number) { found.append(status) }
     }
@@ -68,17 +68,6 @@ struct PsCommand: ObservingCommand {
       show(found, output)
     }
     return CommandStatus.success.rawValue
-  }
-
-  /// The running processes with records in this user's directories.
-  static func processes() -> [Int32] {
-    var numbers: Set<Int32> = []
-    for directory in RecordDirectory.own {
-      for (number, start) in RecordDirectory.processes(in: directory) where TargetProcess.start(of: number) == start {
-        numbers.insert(number)
-      }
-    }
-    return numbers.sorted()
   }
 
   private func look(at number: Int32) throws(RecordError) -> ProcessStatus {

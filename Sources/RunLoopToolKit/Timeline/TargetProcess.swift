@@ -185,10 +185,48 @@ package struct TargetProcess: Sendable {
     return maps.contains("/\(recordName)/rings")
   }
 
+  /// Whether its memory map contains its records, in a file or without one.
+  private var isSeenToMapRecords: Bool {
+    guard let maps = readWhole("/proc/\(number)/maps") else { return false }
+    return maps.contains("/\(recordName)/rings") || maps.contains("/memfd:runloop-rings")
+  }
+
+  /// The running processes with records that this process may observe.
+  ///
+  /// They may keep their records in directories that this process does not know, in other PID namespaces, and without a
+  /// file, so the memory maps of all processes are read.
+  package static var all: [Int32] {
+    var numbers: Set<Int32> = []
+    for directory in RecordDirectory.own {
+      for (number, start) in RecordDirectory.processes(in: directory) where TargetProcess.start(of: number) == start {
+        numbers.insert(number)
+      }
+    }
+    for name in entries(of: "/proc") {
+      guard let number = Int32(name), !numbers.contains(number), let process = try? TargetProcess(number),
+        process.isSeenToMapRecords
+      else { continue }
+      numbers.insert(number)
+    }
+    return numbers.sorted()
+  }
+
   /// Returns the kernel's name for one of its threads.
   package func kernelName(ofThread thread: Int32) -> String? {
     readWhole("/proc/\(number)/task/\(thread)/comm").map { String($0.prefix { $0 != "\n" }) }
   }
+}
+
+/// Returns the names in a directory, or none if it cannot be read.
+private func entries(of directory: String) -> [String] {
+  guard let list = opendir(directory) else { return [] }
+  defer { closedir(list) }
+  var names: [String] = []
+  while let entry = readdir(list) {
+    names.append(
+      withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+  }
+  return names
 }
 
 /// The directories of records.
@@ -262,11 +300,8 @@ package enum RecordDirectory {
 
   /// Returns the processes with entries in a directory, by ID and start time.
   package static func processes(in directory: String) -> [(number: Int32, start: UInt64)] {
-    guard let list = opendir(directory) else { return [] }
-    defer { closedir(list) }
     var found: [(number: Int32, start: UInt64)] = []
-    while let entry = readdir(list) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    for name in entries(of: directory) {
       let parts = name.split(separator: ".")
       if parts.count == 2, let number = Int32(parts[0]), let start = UInt64(parts[1]) { found.append((number, start)) }
     }
