@@ -114,7 +114,11 @@ static int send_frame(int file, const void *bytes, size_t count) {
 }
 
 int crla_send(crla_connection *connection, const void *bytes, size_t count) {
-  return send_frame(connection->file, bytes, count);
+  // The peer may be slow.
+  crl_fork_allow();
+  int answer = send_frame(connection->file, bytes, count);
+  crl_fork_prevent();
+  return answer;
 }
 
 int crla_permit(crla_connection *connection) {
@@ -176,7 +180,11 @@ static void *serve(void *argument) {
     if (!bytes) break;
     // A process that has become privileged meanwhile does not respond.
     int is_whole = receive_all(connection->file, bytes, count) && !crl_is_privileged();
-    if (is_whole) rli_answer(bytes, (intptr_t)count, connection);
+    if (is_whole) {
+      crl_fork_prevent();
+      rli_answer(bytes, (intptr_t)count, connection);
+      crl_fork_allow();
+    }
     free(bytes);
     if (!is_whole) break;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopRecorder
+import CRunLoopSystem
 import Glibc
 import Synchronization
 import TestRules
@@ -251,6 +252,30 @@ struct ForkTests {
       isOver.store(true, ordering: .relaxed)
       maker.result()
       #expect(ends == Array(repeating: .exited(0), count: 50), "\(ends)")
+    }
+  }
+
+  @Test("a fork waits while a thread of the package runs code, unless that thread forks", .rule(.m17))
+  func ownThreads() async {
+    await #expect(processExitsWith: .success) {
+      // Installs the handlers.
+      _ = RunLoop.current
+      let hasForked = Atomic<Bool>(false)
+      let (isEarly, ends) = startThread {
+        crl_fork_prevent()
+        let own = inForkedChild { 0 }
+        let forker = startThread {
+          defer { hasForked.store(true, ordering: .sequentiallyConsistent) }
+          return inForkedChild { 0 }
+        }
+        // Long enough for a fork that does not wait.
+        usleep(100_000)
+        let isEarly = hasForked.load(ordering: .sequentiallyConsistent)
+        crl_fork_allow()
+        return (isEarly, [own, forker.result()])
+      }.result()
+      #expect(!isEarly)
+      #expect(ends == [.exited(0), .exited(0)])
     }
   }
 

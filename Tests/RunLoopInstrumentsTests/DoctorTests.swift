@@ -172,25 +172,30 @@ import Testing
     #expect(details.contains("Troubles.flushBeforeEnd()"), "\(found)")
   }
 
-  @Test("a child blocked while writing to its parent's pipe is found")
-  func pipe() throws {
+  @Test("a child, or its own child, blocked while writing to the parent's pipe is found", arguments: [true, false])
+  func pipe(isChild: Bool) throws {
     let child = Process()
     let output = Pipe()
     child.executableURL = URL(fileURLWithPath: "/bin/sh")
-    child.arguments = ["-c", "while true; do echo a line that nobody reads; done"]
+    let writes = "while true; do echo a line that nobody reads; done"
+    child.arguments = ["-c", isChild ? writes : "(\(writes)); true"]
     child.standardOutput = output
     try child.start()
     defer {
+      // The pipe's last reader, without which its writers end.
+      try? output.fileHandleForReading.close()
       kill(child.processIdentifier, SIGKILL)
       child.waitUntilExit()
     }
-    var found: ChildPipe?
+    let reader = output.fileHandleForReading.fileDescriptor
+    var found: FullPipe?
     // It fills the pipe first.
     while found == nil {
       try #require(child.isRunning)
-      found = ChildPipe.blocked(of: getpid()).first { $0.child == child.processIdentifier }
+      found = FullPipe.all(of: getpid()).first { $0.readers.contains(reader) }
     }
-    #expect(found?.readers.contains(output.fileHandleForReading.fileDescriptor) == true)
+    #expect(found?.isChilds == isChild)
+    #expect((found?.writer == child.processIdentifier) == isChild)
   }
 
   @Test("absurd times and counts are summed up to the limits of numbers")

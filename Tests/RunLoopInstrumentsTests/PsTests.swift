@@ -165,8 +165,8 @@ import Testing
     arguments: canSeparate ? [false, true] : [false])
   func elsewhere(isSeparate: Bool) throws {
     let program = Victim.program().path
-    let victim =
-      isSeparate ? try Victim(PsTests.separates + [program, "idle"], program: "/usr/bin/unshare") : try Victim(["idle"])
+    let separated = PsTests.separates + [program, "idle"]
+    let victim = isSeparate ? try Victim(separated, program: "/usr/bin/unshare") : try Victim(["idle"])
     let list = try #require(try runloop("ps", "--json").json()["processes"] as? [[String: Any]])
     let numbers = list.compactMap { $0["pid"] as? Int }.map { Int32($0) }
     #expect(numbers.contains { $0 == victim.number || parent(of: $0) == victim.number }, "\(numbers)")

@@ -23,6 +23,7 @@
 #include "CRunLoopSafety.h"
 #include "CRunLoopSources.h"
 #include "CRunLoopPlaced.h"
+#include "CRunLoopForks.h"
 
 // Sleeps while `*word` equals `expected`, until `deadline` (absolute, CLOCK_MONOTONIC; NULL: indefinitely).
 static inline int crl_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *deadline) {

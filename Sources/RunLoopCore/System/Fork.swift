@@ -54,9 +54,17 @@ package struct ForkGeneration: Sendable {
   /// Installed once, before the first loop is created.
   private static let handlers: Void = {
     let answer = pthread_atfork(
-      { RunLoopRegistry.shared.prepareForFork() },
-      { RunLoopRegistry.shared.finishForkInParent() },
       {
+        // Before other locks, for which the threads that it waits for may be waiting.
+        crl_fork_begin()
+        RunLoopRegistry.shared.prepareForFork()
+      },
+      {
+        RunLoopRegistry.shared.finishForkInParent()
+        crl_fork_end()
+      },
+      {
+        crl_fork_end()
         crl_fork_generation_advance()
         crl_main_thread_watch()
         crl_instruments_forked()

@@ -71,6 +71,8 @@ private final class WatchdogCore: Sendable {
 
   /// Starts the thread; if that fails, releases the level and returns false.
   func start() -> Bool {
+    // Installs the handlers for forks.
+    _ = ForkGeneration.current
     let context = Unmanaged.passRetained(self)
     let answer = crl_thread_start(
       { context in
@@ -104,7 +106,7 @@ private final class WatchdogCore: Sendable {
       // While all loops sleep, nothing needs to be checked until the next report.
       let isQuiet = scout?.isQuiet ?? true
       let wake = nextWord <= now || !isQuiet ? now + half / 8 : nextWord
-      stopped.futexWait(while: 0, until: Tick(nanoseconds: wake))
+      stopped.futexWaitAllowingForks(until: wake)
     }
   }
 

@@ -22,6 +22,8 @@ final class WatchCore: Sendable {
 
   /// Starts the thread; if that fails, releases the level and returns false.
   func start() -> Bool {
+    // Installs the handlers for forks.
+    _ = ForkGeneration.current
     let context = Unmanaged.passRetained(self)
     let answer = crl_thread_start(
       { context in
@@ -57,7 +59,10 @@ final class WatchCore: Sendable {
       let now = crl_monotonic_nanoseconds()
       for finding in scout.look(at: now) {
         if isStopped { return }
-        if let report = limit.admit(finding, at: now) { self.report(report) }
+        guard let report = limit.admit(finding, at: now) else { continue }
+        crl_fork_allow()
+        self.report(report)
+        crl_fork_prevent()
       }
       if let next = scout.nextLook {
         sleep(until: next)
@@ -82,7 +87,7 @@ final class WatchCore: Sendable {
   private func nanoseconds(_ duration: Duration) -> Int64 { min(.max / 4, Int64(saturating: duration)) }
 
   private func sleep(until time: Int64) {
-    stopped.futexWait(while: 0, until: Tick(nanoseconds: time))
+    stopped.futexWaitAllowingForks(until: time)
   }
 
   /// Sleeps until a loop becomes active.
@@ -98,7 +103,20 @@ final class WatchCore: Sendable {
     while isOther {
       let turn = crl_watcher_turn(parked)
       guard turn != 0, !isStopped, !isBusy() else { return }
-      isOther = crl_futex_wait(parked, turn, nil) == -EAGAIN
+      isOther = crl_fork_allow_during_wait(parked, turn, nil) == -EAGAIN
+    }
+  }
+}
+
+extension Atomic where Value == UInt32 {
+  /// Sleeps while this word is zero, until a time on the monotonic clock in nanoseconds.
+  ///
+  /// For threads that prevent forks otherwise.
+  borrowing func futexWaitAllowingForks(until time: Int64) {
+    let time = Swift.max(0, Int(time))
+    var deadline = timespec(tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000)
+    withUnsafePointer(to: self) { pointer in
+      _ = crl_fork_allow_during_wait(UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self), 0, &deadline)
     }
   }
 }

@@ -120,12 +120,13 @@ struct Diagnosis {
   }
 
   private var childPipes: [DoctorFinding] {
-    ChildPipe.blocked(of: process).map { pipe in
+    FullPipe.all(of: process).map { pipe in
       let readers = pipe.readers.map { "\($0)" }.joined(separator: ", ")
+      let writer = "\(pipe.isChilds ? "child" : "descendant") \(pipe.writer)"
       return DoctorFinding(
         kind: .childPipe,
-        title: "FULL PIPE  child \(pipe.child), blocked in write to the pipe that this process reads as \(readers)",
-        details: ["Read it while the child runs: a child that writes more than 64 KiB waits, and does not end."],
+        title: "FULL PIPE  \(writer), blocked in write to the pipe that this process reads as \(readers)",
+        details: ["Read it while the program runs: one that writes more than 64 KiB waits, and does not end."],
         next: "runloop why-alive \(process)")
     }
   }

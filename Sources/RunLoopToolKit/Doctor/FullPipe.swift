@@ -3,22 +3,38 @@
 import RunLoopInstruments
 import RunLoopLibC
 
-/// A child process that waits for this process to read from a pipe.
-struct ChildPipe: Equatable {
-  let child: Int32
+/// A pipe that a process reads, with one of its descendants that waits for that.
+struct FullPipe: Equatable {
+  let writer: Int32
+  /// Whether the writer is a child, and not a child's child.
+  let isChilds: Bool
   /// The descriptors from which the process reads the pipe.
   let readers: [Int32]
 
-  /// Returns the children of a process that are blocked writing to a pipe that the process reads.
-  static func blocked(of process: Int32) -> [ChildPipe] {
-    let children = ChildPipe.children(of: process)
+  /// Returns the pipes that a process reads and to which its descendants are blocked writing.
+  static func all(of process: Int32) -> [FullPipe] {
+    let children = FullPipe.children(of: process)
     guard !children.isEmpty else { return [] }
-    let own = ChildPipe.pipes(of: process)
-    return children.compactMap { child in
-      guard let pipe = ChildPipe.writtenPipe(of: child) else { return nil }
-      let readers = own.filter { $0.value == pipe }.keys.sorted().filter { ChildPipe.isRead($0, of: process) }
-      return readers.isEmpty ? nil : ChildPipe(child: child, readers: readers)
+    let own = FullPipe.pipes(of: process)
+    return FullPipe.descendants(children).compactMap { writer in
+      guard let pipe = FullPipe.writtenPipe(of: writer) else { return nil }
+      let readers = own.filter { $0.value == pipe }.keys.sorted().filter { FullPipe.isRead($0, of: process) }
+      guard !readers.isEmpty else { return nil }
+      return FullPipe(writer: writer, isChilds: children.contains(writer), readers: readers)
     }
+  }
+
+  /// Returns processes and their descendants, nearest first.
+  private static func descendants(_ processes: [Int32]) -> [Int32] {
+    var found = processes
+    // An ID can be used again meanwhile.
+    var known = Set(processes)
+    var next = 0
+    while next < found.count {
+      found += FullPipe.children(of: found[next]).filter { known.insert($0).inserted }
+      next += 1
+    }
+    return found
   }
 
   private static func children(of process: Int32) -> [Int32] {
