@@ -52,6 +52,7 @@ enum Operation: String, CaseIterable {
   case pass
   case post
   case block
+  case sleep
 
   func run(_ count: Int) {
     let loop = RunLoop.current
@@ -59,7 +60,25 @@ enum Operation: String, CaseIterable {
     case .pass: makePasses(count, loop)
     case .post: post(count, loop, runs: false)
     case .block: post(count, loop, runs: true)
+    case .sleep: sleep(count, loop)
     }
+  }
+
+  /// Makes passes with a wait that a descriptor ends at once.
+  private func sleep(_ count: Int, _ loop: RunLoop) {
+    let span = Span(count)
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { fatalError("there is no pipe") }
+    let (reading, writing) = (ends[0], ends[1])
+    let source = RunLoop.DescriptorSource(descriptor: reading, events: .readable) { _, _ in
+      var byte: UInt8 = 0
+      _ = read(reading, &byte, 1)
+      if !span.next() { loop.stop() }
+      _ = write(writing, &byte, 1)
+    }
+    _ = write(writing, "x", 1)
+    do { try loop.add(source, forMode: .default) } catch { fatalError("\(error)") }
+    loop.runUntilStopped()
   }
 
   /// Makes passes that perform a source.
