@@ -104,6 +104,23 @@ import Testing
     #expect(RunLoopTestPath.read(path + ".part") == Array("ATTACK".utf8))
   }
 
+  @Test("a part that is let go can be continued, although a forked child has a copy of its descriptor")
+  func forked() throws {
+    let directory = try scratch()
+    defer { remove(directory) }
+    let path = directory + "/file"
+    let file = try PartFile(path, url: "http://a/", resumes: true)
+    let child = forkProcess()
+    if child == 0 { while true { pause() } }
+    defer {
+      kill(child, SIGKILL)
+      _ = ForkedEnd(waitingFor: child)
+    }
+    #expect(throws: HTTP.Error.self) { try PartFile(path, url: "http://a/", resumes: true) }
+    file.letGo()
+    _ = try PartFile(path, url: "http://a/", resumes: true)
+  }
+
   @Test("a note that is a link, has a second name or is writable by others is not trusted", arguments: [0, 1, 2])
   func notes(_ kind: Int) throws {
     let directory = try scratch()

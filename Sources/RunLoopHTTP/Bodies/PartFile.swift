@@ -21,6 +21,7 @@ final class PartFile: @unchecked Sendable {
   /// The file that is written if the part's name is taken, which cannot be continued.
   private let other: NewFile?
   private var file: OwnedDescriptor?
+  private let generation = ForkGeneration.current
   private var descriptor: Int32 { file?.number ?? -1 }
   /// The part kept from an earlier request.
   private(set) var kept = OperationState.Part()
@@ -115,6 +116,8 @@ final class PartFile: @unchecked Sendable {
   ///
   /// Later calls of other methods have no effect.
   func letGo() {
+    // A program that is being started has a copy of the descriptor for a moment, and a forked child for longer.
+    if let file, !generation.isPast { _ = flock(file.number, LOCK_UN) }
     file = nil
   }
 

@@ -7,7 +7,7 @@ import RunLoopSystemEvents
 
 /// The locks held while a socket file that has no listener is replaced.
 ///
-/// They are released with this object. A lock on the directory alone would let any user who can read the directory
+/// They must be released. A lock on the directory alone would let any user who can read the directory
 /// prevent others from listening there, because `flock` requires no write permission. The mandatory lock is therefore
 /// on the directory only if the current user owns it and others cannot open it. Otherwise it is on a file in the
 /// directory of the user's message ports, which others cannot open either. The directory is then locked too if this
@@ -47,6 +47,9 @@ struct ReplacementLock {
     directory = opened
     _ = try? Self.lock(opened, attempts: left)
   }
+
+  /// Releases the locks, also those that a process forked meanwhile has copies of.
+  func release() { for locked in [directory, file] { if let locked { _ = flock(locked.number, LOCK_UN) } } }
 
   /// Opens a file that others cannot open, or returns `nil` if there is no directory for it.
   private static func ownFile() throws(SystemError) -> OwnedDescriptor? {

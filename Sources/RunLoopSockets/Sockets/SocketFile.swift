@@ -73,7 +73,7 @@ extension SocketFile {
     _ address: SocketAddress, _ path: CText, isOfDatagrams: Bool = false, _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {
     let locks = try ReplacementLock(path)
-    defer { withExtendedLifetime(locks) {} }
+    defer { locks.release() }
     do throws(SystemError) {
       return try body()
     } catch {
