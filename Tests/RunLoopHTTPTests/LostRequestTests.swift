@@ -159,9 +159,14 @@ import Testing
       let request = HTTP.Request(.post, server.url(), body: .bytes(pattern(5000)))
       // Settings are acknowledged with the first requests.
       for _ in 0..<3 { #expect(await Self.end(client, request) == "200 5000") }
-      let before = try segments(to: port)
-      for _ in 0..<5 { #expect(await Self.end(client, request) == "200 5000") }
-      #expect(try segments(to: port) - before == 5)
+      // Segments that the system repeats on a busy machine are counted, too, and more would be sent each time.
+      var counts: [UInt32] = []
+      while counts.last != 5, counts.count < 20 {
+        let before = try segments(to: port)
+        for _ in 0..<5 { #expect(await Self.end(client, request) == "200 5000") }
+        counts.append(try segments(to: port) - before)
+      }
+      #expect(counts.last == 5, "\(counts)")
     }
   }
 
