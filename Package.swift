@@ -124,12 +124,12 @@ let package = Package(
     // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
     // leave, and names their code.
     .target(
-      name: "CRunLoopTools", dependencies: ["CRunLoopRecorder", "CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
+      name: "CRunLoopToolKit", dependencies: ["CRunLoopRecorder", "CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopToolKit",
       dependencies: [
         "RunLoopLibC", "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopInstruments", "CRunLoopAgent",
-        "CRunLoopRecorder", "CRunLoopSystem", "CRunLoopTools",
+        "CRunLoopRecorder", "CRunLoopSystem", "CRunLoopToolKit",
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
@@ -213,7 +213,7 @@ let package = Package(
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopMessages",
         "RunLoopSockets", "RunLoopSystemEvents", "RunLoopThreads", "RunLoopToolKit", "CRunLoopAgent",
-        "CRunLoopRecorder", "CRunLoopSystem", "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim",
+        "CRunLoopRecorder", "CRunLoopSystem", "CRunLoopToolKit", "TestSupport", "hang-victim", "kept-victim",
         "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopTools
+import CRunLoopToolKit
 import Foundation
 import Glibc
 import RunLoopCore

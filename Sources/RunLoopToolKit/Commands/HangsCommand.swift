@@ -2,7 +2,7 @@
 
 import CRunLoopRecorder
 import CRunLoopSystem
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 import RunLoopInstruments
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 
 /// The capabilities that this machine lacks for observing processes, and the consequences, one sentence each.

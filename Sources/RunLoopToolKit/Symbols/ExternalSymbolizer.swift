@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 import RunLoopCore
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopRecorder
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 
 /// A function in the user's code, with its place in the source.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopRecorder
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 
 /// Holds a level of another process while the tool observes it.

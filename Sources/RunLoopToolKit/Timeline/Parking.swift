@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopRecorder
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 
 /// Waits for an idle process to become active; can be used from any thread, but only by one at a time.

@@ -2,7 +2,7 @@
 
 package import CRunLoopRecorder
 import CRunLoopSystem
-import CRunLoopTools
+import CRunLoopToolKit
 package import RunLoopInstruments
 import RunLoopLibC
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopRecorder
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 
 /// The records of a process without a file, read from its memory, which requires a debugger's permission.

@@ -2,7 +2,7 @@
 
 import CRunLoopRecorder
 import CRunLoopSystem
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 
 /// Observes a running process for some time while it records.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopTools
+import CRunLoopToolKit
 import RunLoopLibC
 
 /// The rights with which the tool accesses a user's files.

@@ -3,7 +3,7 @@
 // Guarded access to memory of a shared file. A page that is missing because a tmpfs is full or the file was truncated
 // raises SIGBUS on the thread that touches it.
 
-#include "CRunLoopTools.h"
+#include "CRunLoopToolKit.h"
 
 #include <CRunLoopRecorder.h>
 #include <CRunLoopSystem.h>

@@ -3,7 +3,7 @@
 // Files of other users are accessed with the rights of their user: opened by a thread with these rights, and parsed by
 // a restricted child.
 
-#include "CRunLoopTools.h"
+#include "CRunLoopToolKit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 // Releases this process's levels in other processes when a signal ends it.
 
-#include "CRunLoopTools.h"
+#include "CRunLoopToolKit.h"
 
 #include <CRunLoopRecorder.h>
 #include <CRunLoopSystem.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "CRunLoopTools.h"
+#include "CRunLoopToolKit.h"
 
 #include <errno.h>
 #include <poll.h>
