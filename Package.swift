@@ -124,7 +124,8 @@ let package = Package(
     // What only the tool links, in two targets, as C and Swift cannot be in one: the C code reads what other processes
     // leave, and names their code.
     .target(
-      name: "CRunLoopToolKit", dependencies: ["CRunLoopRecorder", "CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
+      name: "CRunLoopToolKit", dependencies: ["CRunLoopRecorder", "CRunLoopSystem"],
+      cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopToolKit",
       dependencies: [

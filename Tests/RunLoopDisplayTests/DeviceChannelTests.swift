@@ -50,6 +50,20 @@ struct DeviceChannelTests {
     }
   }
 
+  @Test("a prompt as wide as its field leaves room for what is typed", arguments: [10, 18, 20])
+  func widePrompt(width: Int) throws {
+    let window = Window()
+    let field = TextField(prompt: "12345678901234567890", frame: Rect(x: 0, y: 0, width: width, height: 1))
+    window.addSubview(field)
+    try perform(window) { terminal, settle in
+      field.becomeFirstResponder()
+      terminal.type("ab")
+      try settle()
+      #expect(terminal.shownCursor.position.x < width)
+      #expect(terminal.line(0).contains("ab"))
+    }
+  }
+
   @Test("a view can show the terminal's own cursor in any of its shapes")
   func shapes() throws {
     final class Editor: View {

@@ -96,17 +96,44 @@ import Testing
     #expect(server.requests.count == 1)
   }
 
+  private static let stream = HTTP.Content.stream {
+    AsyncStream<[UInt8]> {
+      $0.yield(Array("x".utf8))
+      $0.finish()
+    }
+  }
+
+  @Test("a sequence is sent again where other bodies are", arguments: [false, true])
+  func sequences(isHTTP2: Bool) async throws {
+    var options = HTTPTestServer.Options()
+    options.http2 = isHTTP2
+    let ending: Response.Ending = isHTTP2 ? .reject : .reset
+    let script = ["/": [Response(part: .nothing, ending: ending), Response("ok")], "/warm": [Response("w")]]
+    let server = try HTTPTestServer(options: options, script: script)
+    try await withClient {
+      if isHTTP2 { $0.version = .http2 }
+    } _: { client in
+      #expect(await Self.end(client, HTTP.Request(server.url("/warm"))) == "200 w")
+      let outcome = await Self.end(client, HTTP.Request(.put, server.url(), body: Self.stream))
+      #expect(outcome == "200 ok \(isHTTP2 ? "unprocessed" : "connectionEnded")")
+    }
+  }
+
   @Test("a misdirected request is resent once on a new connection, whatever its method")
   func misdirected() async throws {
-    let seen = Counter()
+    let (seen, streamed) = (Counter(), Counter())
     let server = try HTTPTestServer { request in
-      let isRejected = request.path == "/never" || request.path == "/second" && seen.add() == 1
+      let isRejected =
+        request.path == "/never" || request.path == "/second" && seen.add() == 1
+        || request.path == "/stream" && streamed.add() == 1
       return Response("\(request.number)", status: isRejected ? 421 : 200)
     }
     try await withClient { client in
       #expect(await Self.end(client, HTTP.Request(server.url())) == "200 0")
       #expect(
         await Self.end(client, HTTP.Request(.post, server.url("/second"), body: .text("x"))) == "200 0 unprocessed")
+      #expect(
+        await Self.end(client, HTTP.Request(.post, server.url("/stream"), body: Self.stream)) == "200 0 unprocessed")
       #expect(await Self.end(client, HTTP.Request(.post, server.url("/never"))).hasSuffix(" unprocessed"))
       var once = HTTP.Request(server.url("/never"))
       once.allowsResending = false

@@ -257,6 +257,9 @@ import Testing
     #expect(try covers("[::1]:81", "http://[::1]:81/", "http://[::1]/") == [true, false])
     #expect(try covers("10.0.0.0/99", "http://10.0.0.0/") == [false])
     #expect(try covers("1.2.3.4", "http://4.1.2.3.4.example/", "http://1.2.3.4/") == [false, true])
+    #expect(try covers("localhost", "http://localhost./", "http://a.localhost./") == [true, true])
+    #expect(try covers("127.0.0.1", "http://127.1/", "http://2130706433/", "http://127.2/") == [true, true, false])
+    #expect(try covers("127.0.0.0/8", "http://0x7f000001/", "http://0x80000001/") == [true, false])
     for text in ["", ".", "/", ":", "/8", "a/8", "[", "]:1"] { #expect(try covers(text, "http://a/") == [false]) }
   }
 

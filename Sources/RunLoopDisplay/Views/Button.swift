@@ -78,7 +78,12 @@ open class Button: View {
   override open func touchesEnded(_ touch: Touch) {
     guard touch.button == .left else { return super.touchesEnded(touch) }
     isHighlighted = false
-    if bounds.contains(touch.location(in: self)) { press() }
+    if bounds.contains(touch.location(in: self)), isWithinReachOfInput { press() }
+  }
+
+  /// Whether neither the button nor a view around it was hidden or disabled while it was pressed.
+  private var isWithinReachOfInput: Bool {
+    sequence(first: self as View, next: \.superview).allSatisfy { !$0.isHidden && $0.isUserInteractionEnabled }
   }
 
   private func press() {

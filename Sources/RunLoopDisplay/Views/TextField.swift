@@ -95,9 +95,12 @@ open class TextField: View {
 
   override open var canBecomeFirstResponder: Bool { true }
 
+  /// The width of the prompt, which is cut so that ten cells, or half of the field, are left for the text.
+  private var promptWidth: Int { min(prompt.cellWidth, max(bounds.size.width / 2, bounds.size.width - 10)) }
+
   /// The invisible cursor that input methods follow, because the field draws its visible cursor itself.
   override open var textCursor: TextCursor? {
-    let start = prompt.cellWidth
+    let start = promptWidth
     guard start < bounds.size.width else { return nil }
     line.scroll(toFit: bounds.size.width - start)
     return TextCursor(at: Point(x: min(start + line.cursorColumn, bounds.size.width - 1), y: 0) + bounds.origin)
@@ -116,7 +119,8 @@ open class TextField: View {
   }
 
   override open func draw(_ canvas: inout Canvas) {
-    let start = canvas.draw(prompt, at: .zero, style: style)
+    let start = promptWidth
+    canvas.within(Rect(x: 0, y: 0, width: start, height: 1)) { $0.draw(prompt, at: .zero, style: style) }
     let room = Rect(x: start, y: 0, width: bounds.size.width - start, height: 1)
     guard !room.isEmpty else { return }
     let selection = selectedRange
@@ -226,7 +230,7 @@ open class TextField: View {
 
   /// Moves the cursor to the mouse, or by one more character if the mouse is beyond an edge.
   private func move(_ selects: Bool, to touch: Touch) {
-    let start = prompt.cellWidth
+    let start = promptWidth
     let (column, width) = (touch.location(in: self).x - start, bounds.size.width - start)
     move(selects) { line in
       line.cursor = line.index(at: min(max(0, column), max(0, width - 1)), width: width)

@@ -36,10 +36,9 @@ struct ProxyException: Sendable, Hashable {
   func covers(_ address: WebAddress) -> Bool {
     guard port == nil || port == address.port else { return false }
     if host == "*" { return true }
-    if address.isNumeric {
-      guard let own = Self.bytes(host), let other = Self.bytes(address.host), own.count == other.count else {
-        return false
-      }
+    let other = Self.bytes(address.host) ?? Self.shortForm(address.host)
+    if address.isNumeric || other != nil {
+      guard let own = Self.bytes(host), let other, own.count == other.count else { return false }
       let bits = prefix ?? own.count * 8
       guard (0...own.count * 8).contains(bits) else { return false }
       return zip(own, other).enumerated().allSatisfy { index, pair in
@@ -47,7 +46,14 @@ struct ProxyException: Sendable, Hashable {
         return (pair.0 ^ pair.1) >> (8 - counted) == 0
       }
     }
-    return prefix == nil && !host.isEmpty && (address.host == host || address.host.hasSuffix("." + host))
+    let name = address.host.hasSuffix(".") ? address.host.dropLast() : address.host[...]
+    return prefix == nil && !host.isEmpty && (name == host || name.hasSuffix("." + host))
+  }
+
+  /// The bytes of an IPv4 address in one of its other forms, such as `127.1` or `0x7f000001`; nil for a name.
+  private static func shortForm(_ text: String) -> [UInt8]? {
+    var address = in_addr()
+    return inet_aton(text, &address) != 0 ? withUnsafeBytes(of: address) { Array($0) } : nil
   }
 
   /// The bytes of a numeric address; nil for a name.

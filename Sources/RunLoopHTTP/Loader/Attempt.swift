@@ -311,8 +311,11 @@ extension Attempt {
   /// Called when libcurl wants to send the body again on another connection.
   func rewind() -> Int32 {
     guard hasSentSome else { return Int32(clc_seek_ok) }
-    guard isAskedByProxy || reasonToRepeat != nil, let source, source.rewind() else {
+    let reason = reasonToRepeat
+    guard isAskedByProxy || reason != nil, let source, source.rewind() else {
       needsBodyForProxy = isAskedByProxy
+      // A sequence cannot be rewound, but another attempt gets a new one.
+      resend = reason
       fail(HTTP.Error(.connectionLost, "the connection ended while the request was sent, which is not sent twice"))
       return Int32(clc_seek_fail)
     }

@@ -50,9 +50,7 @@ extension Transfer {
       return .authenticate(asked)
     }
     // The server is not configured for this host on this connection, and has not processed the request.
-    if head.status == .misdirectedRequest, hop.allowsResending, !progress.isFresh, mayResendUnprocessed,
-      isRepeatable || !attempt.hasSentSome
-    {
+    if head.status == .misdirectedRequest, hop.allowsResending, !progress.isFresh, mayResendUnprocessed {
       return .misdirected
     }
     // A server that sends 408 has waited too long for a request, possibly for one it expected before this one.

@@ -265,7 +265,7 @@ extension Transfer {
         wantsFresh = true
         return apply(.retry(after: .zero))
       }
-      if let reason = ended.resend, mayResendUnprocessed, isRepeatable || !ended.hasSentSome {
+      if let reason = ended.resend, mayResendUnprocessed {
         return resend(reason, isFresh: reason == .connectionEnded)
       }
       handle(error ?? HTTP.Error(.connectionLost, "the connection ended before the answer"))
@@ -309,8 +309,6 @@ extension Transfer {
     wantsFresh = isFresh
     apply(.retry(after: delay))
   }
-
-  var isRepeatable: Bool { hop?.body?.isRepeatable ?? true }
 
   func nextDelay() -> Duration {
     retries += 1

@@ -97,6 +97,28 @@ struct ControlTests {
     #expect(window.hitTest(Point(x: 7, y: 0)) === view && window.hitTest(Point(x: 8, y: 0)) === window)
   }
 
+  @Test("a button that is hidden or disabled while it is pressed does nothing", arguments: 0..<4)
+  func lostButton(way: Int) throws {
+    try Stage.perform { stage in
+      let card = View(frame: Rect(x: 0, y: 0, width: 10, height: 3))
+      let button = Button("OK", frame: Rect(x: 0, y: 0, width: 2, height: 1)) { stage.log.write("pressed") }
+      stage.window.addSubview(card)
+      card.addSubview(button)
+      stage.send(.press(0, 0), at: 10)
+      stage.at(20) {
+        switch way {
+        case 0: button.isHidden = true
+        case 1: button.isUserInteractionEnabled = false
+        case 2: card.isUserInteractionEnabled = false
+        default: break
+        }
+      }
+      stage.send(.release(0, 0), at: 30)
+      try stage.run(until: 40)
+      #expect(stage.log.text.contains("pressed") == (way == 3))
+    }
+  }
+
   @Test("only the left button presses, selects and moves the focus")
   func leftButton() throws {
     try perform { stage in

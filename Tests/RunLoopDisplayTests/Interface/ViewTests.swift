@@ -174,7 +174,7 @@ struct ViewTests {
     #expect(
       try type(typed + [.type(.home), .type(.delete), .type(.delete)], into: TextField(), width: 8, height: 1)
         == "cdefgh")
-    #expect(try type(typed, into: TextField(prompt: "longer than the field"), width: 8, height: 1) == "longer t")
+    #expect(try type(typed, into: TextField(prompt: "longer than the field"), width: 8, height: 1) == "longfgh")
     #expect(try type(typed, into: TextField(), width: 1, height: 1) == "")
   }
 
