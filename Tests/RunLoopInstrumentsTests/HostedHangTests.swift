@@ -30,7 +30,8 @@ import Testing
       ("thread", "hangInFoundationTimer()"),
     ])
   func hang(how: String, function: String) throws {
-    let found = try Victim.looking(from: 4, until: { !$0.isEmpty }) { try hangs(how, for: $0) }
+    // On a busy machine, the watch may see only the end of a hang.
+    let found = try Victim.looking(from: 4, until: { $0.first.map(lasted) ?? false }) { try hangs(how, for: $0) }
     #expect(found.count == 1, "\(found)")
     let hang = try #require(found.first)
     #expect(hang["class"] as? String == "call-out")
@@ -41,7 +42,13 @@ import Testing
     #expect(!stack.contains { $0.contains("@objc") }, "\(stack)")
     // The functions that run the loop are not part of the item.
     #expect(!stack.contains { $0.hasPrefix("static HostedHangs.run") }, "\(stack)")
-    if let begin = hang["begin"] as? Int, let end = hang["end"] as? Int { #expect(end - begin >= 1_300_000_000) }
+    #expect(lasted(hang))
+  }
+
+  /// Whether a hang is not over, or was seen for most of its 1.5 s.
+  private func lasted(_ hang: [String: Any]) -> Bool {
+    guard let begin = hang["begin"] as? Int, let end = hang["end"] as? Int else { return true }
+    return end - begin >= 1_300_000_000
   }
 
   @Test(

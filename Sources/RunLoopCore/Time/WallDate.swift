@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import Synchronization
 
 // Conversions between the wall clock and the loop's clock. Wall dates are seconds since 2001-01-01, as in Foundation.
 
@@ -8,7 +9,8 @@ extension Waiter {
   /// The difference between the wall clock and the monotonic clock, in nanoseconds.
   ///
   /// The wall clock is read between two readings of the monotonic clock, and again if the thread was preempted in
-  /// between. The remaining error makes a timer late, never early.
+  /// between. The remaining error makes a timer late, never early. As long as the measurements agree with an earlier
+  /// one, that one is used, so that equal dates are equal ticks.
   var wallOffset: Int64 {
     var (offset, shortest) = (Int64.max, Int64.max)
     for _ in 0..<4 where shortest > 10_000 {
@@ -17,7 +19,26 @@ extension Waiter {
       let after = now.nanoseconds
       if after - before < shortest { (offset, shortest) = (wall - after, after - before) }
     }
-    return offset
+    return WallOffset.settled(offset, uncertainty: shortest)
+  }
+}
+
+private enum WallOffset {
+  /// The difference between the clocks that was used last.
+  ///
+  /// Relaxed: nothing else depends on it.
+  private static let last = Atomic<Int64>(0)
+  /// The maximum change of the wall clock in nanoseconds that is ignored.
+  private static let ignoredChange: Int64 = 20_000
+
+  /// Returns the last offset, or the measured one if the wall clock was set in between.
+  ///
+  /// - Parameter uncertainty: How much greater than the measured offset the true one can be.
+  static func settled(_ measured: Int64, uncertainty: Int64) -> Int64 {
+    let last = last.load(ordering: .relaxed)
+    if measured - last <= ignoredChange, last - measured <= uncertainty + ignoredChange { return last }
+    self.last.store(measured, ordering: .relaxed)
+    return measured
   }
 }
 

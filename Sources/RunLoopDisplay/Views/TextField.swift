@@ -120,7 +120,7 @@ open class TextField: View {
 
   override open func draw(_ canvas: inout Canvas) {
     let start = promptWidth
-    canvas.within(Rect(x: 0, y: 0, width: start, height: 1)) { $0.draw(prompt, at: .zero, style: style) }
+    canvas.within(Rect(x: 0, y: 0, width: start, height: 1)) { _ = $0.draw(prompt, at: .zero, style: style) }
     let room = Rect(x: start, y: 0, width: bounds.size.width - start, height: 1)
     guard !room.isEmpty else { return }
     let selection = selectedRange

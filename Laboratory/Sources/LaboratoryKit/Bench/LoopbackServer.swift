@@ -37,7 +37,10 @@ final class LoopbackServer: Sendable {
           while let end = input.value.firstRange(of: "\r\n\r\n") {
             let head = String(input.value[..<end.lowerBound])
             input.value = String(input.value[end.upperBound...])
-            if Self.answer(head, socket, requests) == "/parts" { waiting.value = socket }
+            let path = String(head.split(separator: " ").dropFirst().first ?? "")
+            // The client may receive the first half, and ask for the rest, before the write returns.
+            if path == "/parts" { waiting.value = socket }
+            Self.answer(path, head, socket, requests)
           }
           meeting.announce()
         case .ended:
@@ -59,9 +62,7 @@ final class LoopbackServer: Sendable {
     Self.send(String(Self.body.dropFirst(Self.body.count / 2)), socket)
   }
 
-  /// Responds to a request, and returns its path.
-  private static func answer(_ head: String, _ socket: Socket, _ requests: Record) -> String {
-    let path = String(head.split(separator: " ").dropFirst().first ?? "")
+  private static func answer(_ path: String, _ head: String, _ socket: Socket, _ requests: Record) {
     let range = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("range: bytes=") }
       .flatMap { Int($0.dropFirst("range: bytes=".count).dropLast()) }
     requests.write(range.map { "\(path) from \($0)" } ?? path)
@@ -81,7 +82,6 @@ final class LoopbackServer: Sendable {
     default:
       send("HTTP/1.1 200 OK\r\nSet-Cookie: lab=1\r\nContent-Length: \(body.count)\r\n\r\n\(body)", socket)
     }
-    return path
   }
 
   private static func send(_ text: String, _ socket: Socket) { _ = try? socket.write(text) }
