@@ -153,7 +153,9 @@ let package = Package(
     // Uses the main loop and Core Foundation's in processes of its own, where nobody has made either.
     .executableTarget(
       name: "main-loops",
-      dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopGLib", "RunLoopThreads", "TestSupport"],
+      dependencies: [
+        "CRunLoopRecorder", "RunLoopKit", "RunLoopCore", "RunLoopGLib", "RunLoopThreads", "TestSupport",
+      ],
       path: "Tests/MainLoops",
       swiftSettings: swiftSettings),
     // Uses everything on a system that refuses something, which C code sets up.
