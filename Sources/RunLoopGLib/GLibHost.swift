@@ -72,6 +72,9 @@ public final class GLibHost: @unchecked Sendable {
 
   /// Attaches the calling thread's loop to a GLib context, which serves it from then on.
   ///
+  /// Within a call-out of the loop, such as a block or a task of the main actor, the host must be detached again before
+  /// the call-out returns; otherwise the program is stopped. To attach for longer, call this outside the loop's runs.
+  ///
   /// - Parameters:
   ///   - context: A `GMainContext *`, which the calling thread must be running. The default is `nil`, which means the
   ///     thread's default context; for the main thread, that is GLib's.

@@ -43,6 +43,9 @@ public final class LibuvHost: @unchecked Sendable {
 
   /// Attaches the calling thread's loop to a libuv loop, which serves it from then on.
   ///
+  /// Within a call-out of the loop, such as a block or a task of the main actor, the host must be detached again before
+  /// the call-out returns; otherwise the program is stopped. To attach for longer, call this outside the loop's runs.
+  ///
   /// - Parameters:
   ///   - uvLoop: A `uv_loop_t *` that the calling thread runs.
   ///   - mode: The mode whose items are served.

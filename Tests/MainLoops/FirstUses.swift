@@ -216,7 +216,7 @@ private func attachToGLib() {
 }
 
 /// Waits in GLib's default context, and dispatches what is ready.
-private func iterateGLib() {
+func iterateGLib() {
   typealias Iteration = @convention(c) (UnsafeMutableRawPointer?, Int32) -> Int32
   guard let library = dlopen("libglib-2.0.so.0", RTLD_NOW), let found = dlsym(library, "g_main_context_iteration")
   else { fail("no GLib") }

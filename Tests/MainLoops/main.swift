@@ -11,13 +11,15 @@ import TestSupport
 // observations, and exits with status 0.
 //
 //   main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | empty
+//   main-loops waits poll | glib
 //   main-loops first USE USE WAY [DELAY] | names
 //
 // virtual: the main thread's loop uses virtual time. forked: a child of a process in which the loops serve each
 // other. alone: no other code uses Core Foundation's main loop. late: it is used after many passes. elsewhere:
 // another thread adds a timer to it through Core Foundation while ours sleeps. lacking: the process has no descriptor
 // for it at first. stopped: it is created by the argument of the call that stops it. empty: it is woken, with ours as
-// its guest, while it has nothing in the mode. first: see `FirstUses.swift`.
+// its guest, while it has nothing in the mode. waits: ours is a guest of a third loop, and the main thread runs Core
+// Foundation's; see `GuestRuns.swift`. first: see `FirstUses.swift`.
 
 typealias RunLoop = RunLoopCore.RunLoop
 typealias Timer = RunLoopCore.Timer
@@ -31,6 +33,11 @@ case "elsewhere": withCoreFoundationElsewhere()
 case "lacking": withoutDescriptors()
 case "stopped": stoppedByCoreFoundation()
 case "empty": emptyBesideGuest()
+case "waits":
+  guard let embedding = CommandLine.arguments.dropFirst(2).first.flatMap(Embedding.init) else {
+    fatalError("usage: main-loops waits poll | glib")
+  }
+  waitAsGuest(embedding)
 case "first":
   let arguments = CommandLine.arguments.dropFirst(2).map { $0 }
   guard arguments.count >= 3, let first = FirstUse(rawValue: arguments[0]),
@@ -42,7 +49,8 @@ case "names":
   say(FirstUse.allCases.map(\.rawValue).joined(separator: " "))
   say(WayOfRunning.possible.map(\.rawValue).joined(separator: " "))
 default:
-  fatalError("usage: main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | empty | first …")
+  fatalError(
+    "usage: main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | empty | waits … | first …")
 }
 
 func say(_ text: String) {

@@ -191,6 +191,7 @@ extension RunLoop.Guest {
     drop()
     loop.guest = outerGuest
     if !isAutomatic { loop.mainService?.guestEnds(of: loop, in: mode) }
+    if loop.isExplicitGuest { loop.mainService?.returnsToGuest(loop) }
     loop.resumeHosting(outerSleep, after: outerRun)
   }
 

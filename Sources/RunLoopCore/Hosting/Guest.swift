@@ -54,6 +54,8 @@ extension RunLoop {
     var gate: (any SleepGate)?
     /// Whether the library created the guest automatically to represent one run of another loop.
     let isAutomatic: Bool
+    /// Whether the guest only sleeps, on behalf of the host of an outer guest.
+    let isSleep: Bool
     var state = State.ready
     /// Whether the entry observers have been called.
     var hasEntered = false
@@ -109,11 +111,13 @@ extension RunLoop {
 
     /// Makes the calling thread's loop a guest of the loop that is otherwise its host, for one run of that loop.
     ///
-    /// Returns `nil` if the loop has ended, is ending, or was made a guest explicitly.
+    /// If the loop is a guest of a third loop, this guest is nested in that one. Returns `nil` if the loop has ended or
+    /// is ending.
     package convenience init?(automaticAt gate: any SleepGate, mode: Mode) {
       let loop = RunLoop.current
-      guard !loop.stopFlag.isEnding, !loop.hasExplicitGuest else { return nil }
-      guard let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else { return nil }
+      guard !loop.stopFlag.isEnding, let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else {
+        return nil
+      }
       self.init(of: loop, mode, table, at: gate, isAutomatic: true, from: .unknown)
       gate.open()
     }
@@ -127,7 +131,7 @@ extension RunLoop {
       guard !loop.stopFlag.isEnding, let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else {
         return nil
       }
-      self.init(of: loop, mode, table, at: gate, isAutomatic: true, from: .unknown)
+      self.init(of: loop, mode, table, at: gate, isAutomatic: true, isSleep: true, from: .unknown)
       noteHost(outerHost)
       state = .servicing
       guard loop.fallAsleep(table, at: gate) else {
@@ -138,9 +142,11 @@ extension RunLoop {
     }
 
     private init(
-      of loop: RunLoop, _ mode: Mode, _ table: ModeState, at gate: any SleepGate, isAutomatic: Bool, from origin: Origin
+      of loop: RunLoop, _ mode: Mode, _ table: ModeState, at gate: any SleepGate, isAutomatic: Bool,
+      isSleep: Bool = false, from origin: Origin
     ) {
       self.origin = origin
+      self.isSleep = isSleep
       self.gate = gate
       self.isAutomatic = isAutomatic
       self.mode = mode

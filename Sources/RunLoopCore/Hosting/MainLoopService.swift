@@ -38,6 +38,11 @@ package protocol MainLoopService: OtherLoopService {
   func guestBegins(of loop: RunLoop, in mode: RunLoop.Mode)
   func guestEnds(of loop: RunLoop, in mode: RunLoop.Mode)
 
+  /// Notes that a guest was ended and that the one around it, which is about to sleep again, is explicit.
+  ///
+  /// Called on the loop's thread.
+  func returnsToGuest(_ loop: RunLoop)
+
   /// Stops the main thread's innermost run, for which a stop of the other loop is meant, if it is a run of our loop.
   ///
   /// - Returns: `false` if `other` is a different loop or its own run is the innermost; the caller must then stop it.
@@ -115,6 +120,15 @@ extension RunLoop {
   /// Whether the loop is running and its innermost run is not an automatic guest's (thread-safe).
   package var isInnermostItself: Bool {
     currentMode != nil && !isServedElsewhere.load(ordering: .acquiring)
+  }
+
+  /// Whether the loop's innermost guest is explicit, apart from a sleep on behalf of its host.
+  ///
+  /// If so, the guest determines what serves the loop. Used only on the loop's thread.
+  package var isExplicitGuest: Bool {
+    var next = guest
+    while let guest = next, guest.isSleep { next = guest.outerGuest }
+    return next.map { !$0.isAutomatic } ?? false
   }
 
   /// Whether the loop is an explicit guest at any nesting depth (used only on the loop's thread).

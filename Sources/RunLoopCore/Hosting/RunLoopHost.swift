@@ -93,12 +93,12 @@ extension RunLoop {
     isAutomatic: Bool = false, sparingDescriptors: Int = 0, _ makeHost: (Gate) -> any RunLoopHost
   ) throws(RunLoopError) {
     try checkOwnThread()
+    guard !isExplicitGuest, isAutomatic || !hasExplicitGuest else { throw .isGuest }
     if let link = hostLink {
       if !isAutomatic { hostLink = HostLink(host: link.host, gate: link.gate, isAutomatic: false) }
       return
     }
     guard !takesNoItems else { throw .loopHasEnded }
-    guard !hasExplicitGuest else { throw .isGuest }
     guard waiter is SystemWaiter else { throw .hasVirtualTime }
     let gate: Gate
     do throws(SystemError) {

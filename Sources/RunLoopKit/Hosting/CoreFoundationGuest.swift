@@ -37,7 +37,7 @@ extension RunLoopCore.RunLoop {
   ///   thread.
   public func servedByCoreFoundation<Value>(mode: Mode = .default, _ body: () throws -> Value) throws -> Value {
     try checkOwnThread()
-    if let service = mainService as? MainThreadService, service.isOn, !hasExplicitGuest {
+    if let service = mainService as? MainThreadService, service.isOn {
       guard mode != .common else { throw RunLoopError.notAMode(mode) }
       guard !takesNoItems else { throw RunLoopError.loopHasEnded }
       // Any run that the closure starts serves this loop automatically.

@@ -19,6 +19,8 @@ final class Turn {
   let mode: ServedMode
   let gate: TurnGate
   let guest: RunLoopCore.RunLoop.Guest
+  /// Whether the run has slept.
+  var hasWaited = false
 
   init?(_ mode: ServedMode, _ loop: RunLoopCore.RunLoop) {
     let gate = TurnGate(mode, loop)
@@ -73,9 +75,7 @@ extension MainThreadService {
     runs.append(.unserved(mode))
     let loop = RunLoopCore.RunLoop.current
     guard isOn, loop.mainService === self else { return }
-    // Core Foundation drains the main dispatch queue from now on.
-    if let runLoop, !loop.hasExplicitGuest { setHost(for: loop, in: runLoop) }
-    guard host != nil, let turn = Turn(mode, loop) else { return }
+    guard let turn = makeTurn(mode, loop) else { return }
     host?.remove(from: mode.name)
     runs[runs.count - 1] = .turn(turn)
     let wasMarked = mode.keepsAlive
@@ -83,6 +83,26 @@ extension MainThreadService {
     // If our last item was removed since, the run must find its mode empty. A wake-up in every run would displace
     // other events, because a run of one pass serves a single port.
     if wasMarked, !mode.keepsAlive { CFRunLoopWakeUp(mode.runLoop) }
+  }
+
+  /// Makes our loop a guest of a run and lets Core Foundation drain the main dispatch queue, or returns nil.
+  private func makeTurn(_ mode: ServedMode, _ loop: RunLoopCore.RunLoop) -> Turn? {
+    let isNestedInGuest = loop.isExplicitGuest
+    if let runLoop, !isNestedInGuest { setHost(for: loop, in: runLoop) }
+    guard isNestedInGuest || host != nil else { return nil }
+    guard let turn = Turn(mode, loop) else { return nil }
+    // The items in the mode belong to the innermost turn.
+    stopWatching()
+    guard isNestedInGuest else { return turn }
+    // The turn takes precedence over the outer guest, which would otherwise determine the host.
+    settleLooks(of: loop)
+    if let runLoop { setHost(for: loop, in: runLoop) }
+    return turn
+  }
+
+  /// Makes the turns watch nothing until our loop sleeps in them again.
+  func stopWatching() {
+    for case .turn(let turn) in runs { turn.gate.watch(nil, until: .never) }
   }
 
   func runReaches(_ activity: CFRunLoopActivity, in mode: ServedMode) {
@@ -93,6 +113,7 @@ extension MainThreadService {
     switch activity {
     case .beforeWaiting: turn.gate.hostWillWait(isDue: turn.isDue)
     case .afterWaiting:
+      turn.hasWaited = true
       turn.gate.hostHasWaited()
       if turn.isDue { mode.serveSoon() }
     default: if turn.isDue { mode.serveSoon() }
@@ -108,6 +129,7 @@ extension MainThreadService {
       isEndingTurn = false
       runs.removeLast()
       if case .turn(let outer)? = runs.last { outer.gate.resume() }
+      if turn.hasWaited { lookAgain(in: .current) }
       mode.updateMark(of: .current)
     case .unserved(let other)? where other === mode:
       runs.removeLast()

@@ -37,8 +37,8 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   /// Whether a turn is ending, during which runs started by our observers are not served.
   var isEndingTurn = false
   weak var host: CoreFoundationHost?
-  /// The sources that serve Core Foundation's modes, and the number of guests, while our loop is a guest of another.
-  var looks: [RunLoopCore.RunLoop.Mode: (source: RunLoopCore.RunLoop.DescriptorSource, guestCount: Int)] = [:]
+  /// The sources that serve Core Foundation's modes while our loop is a guest of another.
+  var looks: [RunLoopCore.RunLoop.Mode: Look] = [:]
   /// A source that is never signalled, and keeps a mode from being empty during such a look.
   private(set) lazy var lookKeeper: CFRunLoopSource? = {
     var context = CFRunLoopSourceContext()
@@ -114,7 +114,7 @@ extension MainThreadService {
     guard isOn else { return }
     // A loop that is created by a call of Core Foundation sends no notification.
     findLoop(making: false)
-    guard let runLoop, !loop.hasExplicitGuest else { return }
+    guard let runLoop, !loop.isExplicitGuest else { return }
     attach(to: runLoop, loop)
     guard isUsed.load(ordering: .acquiring) || hasItems(in: mode, of: runLoop) else { return }
     setHost(for: loop, in: runLoop)

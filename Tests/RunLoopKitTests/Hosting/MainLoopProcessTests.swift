@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import TestRules
 import TestSupport
 import Testing
@@ -7,8 +8,8 @@ import Testing
 /// Each test needs a process that has not created a loop.
 @Suite("The main loop and Core Foundation's, in a process of their own", .timeLimit(.minutes(20)))
 struct MainLoopProcessTests {
-  private func lines(_ argument: String) throws -> [String] {
-    let (status, output) = try runProgram("main-loops", [argument])
+  private func lines(_ arguments: String...) throws -> [String] {
+    let (status, output) = try runProgram("main-loops", arguments)
     #expect(status == 0)
     return output.split(separator: "\n").map(String.init)
   }
@@ -57,6 +58,20 @@ struct MainLoopProcessTests {
   @Test("waking Core Foundation's main loop while it has nothing does not keep a guest busy", .rule(.m32))
   func empty() throws {
     #expect(try lines("empty") == ["quiet"])
+  }
+
+  @Test(
+    "runs of Core Foundation's loop that a guest's call-out or its host starts serve the main loop", .rule(.m32),
+    arguments: ["poll", "glib"])
+  func runsBesideGuest(host: String) throws {
+    guard host != "glib" || dlopen("libglib-2.0.so.0", RTLD_NOW) != nil else { return }
+    let everything = "timer hand-off queue"
+    #expect(
+      try lines("waits", host) == [
+        "in a call-out: \(everything)", "in a run: other hosted timer stopped, then as before",
+        "between services: \(everything)", "then waiting true", "afterwards: \(everything)",
+        "nested: [ theirs stopped ( \(everything) ) guest ] stopped",
+      ])
   }
 
   @Test("a stop that creates Core Foundation's main loop as its argument ends the main loop's run")
