@@ -168,17 +168,15 @@ final class HostedMainThreadTests: XCTestCase {
     DispatchQueue.global().async {
       for number in 0..<100 { DispatchQueue.main.async { order.append(number) } }
     }
-    var results: Set<RunLoop.RunResult> = []
     while order.numbers.count < 100 {
       var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
       poll(&entry, 1, guest.timeoutMilliseconds)
-      results.insert(guest.service())
+      _ = guest.service()
     }
     loop.stop()
     XCTAssertEqual(guest.service(), .stopped)
     guest.invalidate()
     XCTAssertEqual(order.numbers, Array(0..<100))
-    XCTAssert(results.contains(.handledSource))
   }
 }
 
