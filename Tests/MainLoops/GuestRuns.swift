@@ -43,7 +43,7 @@ enum Embedding: String {
   }
 }
 
-/// Calls a body in the main loop, and runs a host turn by turn until the body has returned and the loop is served again.
+/// Calls a body in the main loop, and runs a host by turns until the body has returned and the loop is served again.
 private func runAndWait(_ body: @escaping @Sendable () -> Void, turn: () -> Void) {
   let isOver = Box(false)
   RunLoop.main.after(.milliseconds(1)) { _ in
@@ -53,7 +53,7 @@ private func runAndWait(_ body: @escaping @Sendable () -> Void, turn: () -> Void
   while !isOver.value { turn() }
 }
 
-/// Waits in the ways that Foundation offers, in a call-out of the loop and in one of the host, which serve the main loop.
+/// Waits in the ways that Foundation offers, in a call-out of the loop and in one of the host; both serve the loop.
 func waitAsGuest(_ embedding: Embedding) {
   alarm(60)
   embedding.run {
