@@ -134,7 +134,11 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
     crl_recorder_set_loop(recorder, itemAddress(self))
     // Posts may arrive before the first pass.
     takeUpLevel()
+    _ = RunLoop.firstWake
   }
+
+  /// Wakes nothing, before a signal handler wakes a loop: in a debug build, the first wake takes locks of the runtime.
+  private static let firstWake: Void = Atomic<UInt32>(0).futexWake()
 
   deinit { crl_recorder_give_back(recorder) }
 }
