@@ -207,8 +207,8 @@ let package = Package(
       name: "named-victim",
       dependencies: [
         "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopGLib", "RunLoopHTTP",
-        "RunLoopInstruments", "RunLoopKit", "RunLoopMessages", "RunLoopSockets",
-        "RunLoopSystemEvents", "RunLoopThreads", "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
+        "RunLoopInstruments", "RunLoopKit", "RunLoopMessages", "RunLoopSockets", "RunLoopSystemEvents",
+        "RunLoopThreads", "RunLoopTransactions", "RunLoopURLConnection", "TestSupport",
       ],
       path: "Tests/NamedVictim", swiftSettings: swiftSettings),
     .testTarget(

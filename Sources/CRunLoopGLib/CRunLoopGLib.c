@@ -42,6 +42,8 @@ struct crg_source {
   // Set if the next dispatch does not depend on a descriptor.
   int is_due;
   int is_nested;
+  // Set by our poll function since the source was prepared.
+  int has_waited;
 };
 
 // The functions, by their names in the library.
@@ -126,14 +128,23 @@ int crg_may_run(void *context) {
 static _Thread_local crg_source *source_here;
 static _Thread_local poll_function poll_at_first;
 static _Thread_local poll_function poll_before;
+// The function that was replaced last on any thread, for a thread that runs the context of another.
+static _Atomic(poll_function) poll_elsewhere;
 // Whether the thread is waiting in `wait_before`, in case a function that replaced ours calls it.
 static _Thread_local int is_waiting;
 
 static int wait_before(poll_entry *entries, unsigned count, int milliseconds) {
   is_waiting = 1;
-  int result = (poll_before != NULL ? poll_before : glib.g_poll)(entries, count, milliseconds);
+  poll_function before = poll_before != NULL ? poll_before : atomic_load(&poll_elsewhere);
+  int result = (before != NULL ? before : glib.g_poll)(entries, count, milliseconds);
   is_waiting = 0;
   return result;
+}
+
+// Without our poll function it is unknown when a wait ends, and the context counts as waiting.
+static void note_end_of_wait(crg_source *source) {
+  source->has_waited = 1;
+  source->calls.did_wait(source->owner);
 }
 
 // Waits for a context's descriptors, and notifies the owner, because GLib calls a source before a wait but not always
@@ -143,9 +154,9 @@ static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds
   crg_source *source = source_here;
   if (source == NULL) return wait_before(entries, count, milliseconds);
   if (!source->is_nested) {
-    source->calls.will_wait(source->owner);
     int result = wait_before(entries, count, milliseconds);
-    source->calls.did_wait(source->owner);
+    // A function of the program that waits may have detached the source.
+    if (source_here == source) note_end_of_wait(source);
     return result;
   }
   if (!source->calls.begin_wait(source->owner)) {
@@ -153,7 +164,7 @@ static int poll_for_source(poll_entry *entries, unsigned count, int milliseconds
     return wait_before(entries, count, 0);
   }
   int result = wait_before(entries, count, milliseconds);
-  source->calls.end_wait(source->owner);
+  if (source_here == source) source->calls.end_wait(source->owner);
   return result;
 }
 
@@ -163,6 +174,7 @@ static void announce_waits(void *context) {
   if (now == poll_for_source) return;
   if (poll_at_first == NULL) poll_at_first = now;
   poll_before = now;
+  atomic_store(&poll_elsewhere, now);
   glib.g_main_context_set_poll_func(context, poll_for_source);
 }
 
@@ -172,7 +184,12 @@ static int prepare(crg_source *source, int *milliseconds) {
   source->is_nested = source->calls.is_nested(source->owner);
   source->descriptor.events = source->is_nested ? 0 : readable;
   source->nested_descriptor.events = source->is_nested ? readable : 0;
-  if (source->is_nested) announce_waits(source->context);
+  source->has_waited = 0;
+  if (source->is_nested) {
+    announce_waits(source->context);
+  } else {
+    source->calls.will_wait(source->owner);
+  }
   if (!source->is_due) return 0;
   *milliseconds = 0;
   return 1;
@@ -191,6 +208,8 @@ static int dispatch(crg_source *source, void *callback, void *data) {
   (void)data;
   source->is_due = 0;
   int priority = source->calls.serve(source->owner);
+  // The loop may be asleep again, but GLib continues with other items.
+  if (source_here == source && source->has_waited && !source->is_nested) source->calls.did_wait(source->owner);
   if (priority != source->priority && source_here == source) {
     source->priority = priority;
     glib.g_source_set_priority(source, priority);
@@ -212,6 +231,7 @@ crg_source *crg_attach(
   source->nested_descriptor = (poll_entry){.number = nested_descriptor};
   source->is_due = 0;
   source->is_nested = 0;
+  source->has_waited = 0;
   glib.g_source_set_name(source, "run loop");
   glib.g_source_set_priority(source, priority);
   glib.g_source_set_can_recurse(source, 1);

@@ -6,13 +6,11 @@
 #include "CRunLoopSystem.h"
 
 #include <asm/perf_regs.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -205,24 +203,7 @@ void crl_sampler_close(crl_sampler *sampler) {
 
 // The watcher's thread
 
-typedef struct {
-  void *(*body)(void *);
-  void *context;
-} thread_work;
-
-static void *run_work(void *argument) {
-  thread_work work = *(thread_work *)argument;
-  free(argument);
-  crl_fork_prevent();
-  work.body(work.context);
-  crl_fork_allow();
-  return NULL;
-}
-
 int crl_thread_start(void *(*body)(void *), void *context) {
-  thread_work *work = malloc(sizeof *work);
-  if (!work) return -ENOMEM;
-  *work = (thread_work){body, context};
   sigset_t all, before;
   sigfillset(&all);
   // The thread reads memory that others can truncate.
@@ -232,10 +213,9 @@ int crl_thread_start(void *(*body)(void *), void *context) {
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  int reason = pthread_create(&thread, &attributes, run_work, work);
+  int reason = pthread_create(&thread, &attributes, body, context);
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (reason != 0) free(work);
   return -reason;
 }
 

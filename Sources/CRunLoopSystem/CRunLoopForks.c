@@ -4,18 +4,26 @@
 
 #include <pthread.h>
 
+// Held during a fork, so that the other variables are consistent in the child.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t has_changed = PTHREAD_COND_INITIALIZER;
+// The threads that prevent forks, and those that wait to fork.
+static int preventing, forking;
 static _Thread_local int is_preventing;
-// Whether `crl_fork_begin` has taken the lock; it has not if its own thread prevents forks.
-static _Thread_local int is_taken;
 
 void crl_fork_prevent(void) {
   pthread_mutex_lock(&mutex);
+  while (forking > 0) pthread_cond_wait(&has_changed, &mutex);
+  preventing++;
   is_preventing = 1;
+  pthread_mutex_unlock(&mutex);
 }
 
 void crl_fork_allow(void) {
+  pthread_mutex_lock(&mutex);
   is_preventing = 0;
+  preventing--;
+  pthread_cond_broadcast(&has_changed);
   pthread_mutex_unlock(&mutex);
 }
 
@@ -27,11 +35,20 @@ int crl_fork_allow_during_wait(const uint32_t *word, uint32_t expected, const st
 }
 
 void crl_fork_begin(void) {
-  is_taken = !is_preventing;
-  if (is_taken) pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&mutex);
+  forking++;
+  // A thread does not wait for itself.
+  while (preventing > is_preventing) pthread_cond_wait(&has_changed, &mutex);
 }
 
-void crl_fork_end(void) {
-  if (is_taken) pthread_mutex_unlock(&mutex);
-  is_taken = 0;
+void crl_fork_end(int is_child) {
+  forking--;
+  if (is_child) {
+    // No other thread exists here, and none waits.
+    preventing = is_preventing;
+    forking = 0;
+    has_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  }
+  pthread_cond_broadcast(&has_changed);
+  pthread_mutex_unlock(&mutex);
 }

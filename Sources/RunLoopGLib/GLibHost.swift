@@ -206,16 +206,13 @@ extension GLibHost {
 
   func willWait() { loop.noteHostWaits() }
 
-  func didWait() { loop.noteHostRuns() }
+  func didWait() { if guest.isValid { loop.noteHostRuns() } }
 
   /// Makes a pass and returns the priority of the next one.
   func serve() -> Int32 {
     guard isServedHere else { return priority }
-    let isNested = isNested
     let result = isNested ? loop.run(mode: innerMode ?? mode, for: .zero) : guest.service()
     if result == .stopped { tellOfStop() }
-    // The loop may be asleep again, but GLib continues with other items.
-    if !isNested, guest.isValid { loop.noteHostRuns() }
     return fairness.priorityAfterTurn(at: loop.now)
   }
 }

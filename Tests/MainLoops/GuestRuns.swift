@@ -20,22 +20,23 @@ enum Embedding: String {
   /// The kind of host that the instruments report.
   var host: crl_host { self == .glib ? CRL_HOST_GLIB : CRL_HOST_PROGRAM }
 
-  /// Makes the main loop a guest, runs the host until the body's call-out has returned, and ends the guest.
-  func run(_ body: @escaping @Sendable () -> Void) {
+  /// Makes the main loop a guest, runs the host until the body's call-out has returned and a condition holds, and ends
+  /// the guest.
+  func run(until isTrue: () -> Bool = { true }, _ body: @escaping @Sendable () -> Void) {
     switch self {
     case .poll:
       guard let guest = try? RunLoop.Guest() else { fail("no guest") }
-      serve(guest, body)
+      serve(guest, until: isTrue, body)
       guest.invalidate()
     case .glib:
       guard let host = try? GLibHost.attach() else { fail("not attached") }
-      runAndWait(body) { iterateGLib() }
+      runAndWait(until: isTrue, body) { iterateGLib() }
       host.detach()
     }
   }
 
-  private func serve(_ guest: RunLoop.Guest, _ body: @escaping @Sendable () -> Void) {
-    runAndWait(body) {
+  private func serve(_ guest: RunLoop.Guest, until isTrue: () -> Bool, _ body: @escaping @Sendable () -> Void) {
+    runAndWait(until: isTrue, body) {
       var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
       Glibc.poll(&entry, 1, guest.timeoutMilliseconds)
       guest.service()
@@ -44,13 +45,13 @@ enum Embedding: String {
 }
 
 /// Calls a body in the main loop, and runs a host by turns until the body has returned and the loop is served again.
-private func runAndWait(_ body: @escaping @Sendable () -> Void, turn: () -> Void) {
+private func runAndWait(until isTrue: () -> Bool, _ body: @escaping @Sendable () -> Void, turn: () -> Void) {
   let isOver = Box(false)
   RunLoop.main.after(.milliseconds(1)) { _ in
     body()
     RunLoop.main.after(.milliseconds(1)) { _ in isOver.value = true }
   }
-  while !isOver.value { turn() }
+  while !isOver.value || !isTrue() { turn() }
 }
 
 /// Waits in the ways that Foundation offers, in a call-out of the loop and in one of the host; both serve the loop.
@@ -79,7 +80,32 @@ func waitAsGuest(_ embedding: Embedding) {
   }
   say("afterwards: \(servedByProcess())")
   nestAsGuest(embedding)
+  pollAsGuest(embedding)
   exit(0)
+}
+
+/// Polls Foundation's loop while another thread signals a source of it, which Core Foundation does not notice then.
+private func pollAsGuest(_ embedding: Embedding) {
+  let isPerformed = Box(false)
+  var context = CFRunLoopSourceContext()
+  context.info = Unmanaged.passRetained(isPerformed).toOpaque()
+  context.perform = { info in
+    if let info { Unmanaged<Box<Bool>>.fromOpaque(info).takeUnretainedValue().value = true }
+  }
+  // Core Foundation's functions are thread-safe.
+  nonisolated(unsafe) let source = CFRunLoopSourceCreate(nil, 0, &context)
+  CFRunLoopAddSource(CFRunLoopGetMain(), source, kCFRunLoopDefaultMode)
+  embedding.run(until: { isPerformed.value }) {
+    let timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 0, 0, 0) { _ in
+      startThread {
+        CFRunLoopSourceSignal(source)
+        CFRunLoopWakeUp(CFRunLoopGetMain())
+      }.result()
+    }
+    CFRunLoopAddTimer(CFRunLoopGetMain(), timer, kCFRunLoopDefaultMode)
+    CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, false)
+  }
+  say("performed")
 }
 
 /// Waits for a child process that ends after a worker's calls of the main thread, and returns what was called.

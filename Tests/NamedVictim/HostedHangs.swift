@@ -2,8 +2,8 @@
 
 import CoreFoundation
 import Foundation
-import RunLoopInstruments
 import RunLoopGLib
+import RunLoopInstruments
 import RunLoopKit
 
 import class RunLoopCore.RunLoop

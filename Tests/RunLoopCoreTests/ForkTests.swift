@@ -255,27 +255,31 @@ struct ForkTests {
     }
   }
 
-  @Test("a fork waits while a thread of the package runs code, unless that thread forks", .rule(.m17))
-  func ownThreads() async {
+  @Test("no fork happens while another thread prevents it, and that thread can fork itself", .rule(.m17))
+  func prevented() async {
     await #expect(processExitsWith: .success) {
       // Installs the handlers.
       _ = RunLoop.current
-      let hasForked = Atomic<Bool>(false)
-      let (isEarly, ends) = startThread {
-        crl_fork_prevent()
-        let own = inForkedChild { 0 }
-        let forker = startThread {
-          defer { hasForked.store(true, ordering: .sequentiallyConsistent) }
-          return inForkedChild { 0 }
+      let isWorking = Atomic<Bool>(false)
+      let isOver = Atomic<Bool>(false)
+      let worker = startThread {
+        while !isOver.load(ordering: .relaxed) {
+          crl_fork_prevent()
+          isWorking.store(true, ordering: .relaxed)
+          for _ in 0..<100 { sched_yield() }
+          isWorking.store(false, ordering: .relaxed)
+          crl_fork_allow()
+          sched_yield()
         }
-        // Long enough for a fork that does not wait.
-        usleep(100_000)
-        let isEarly = hasForked.load(ordering: .sequentiallyConsistent)
-        crl_fork_allow()
-        return (isEarly, [own, forker.result()])
-      }.result()
-      #expect(!isEarly)
-      #expect(ends == [.exited(0), .exited(0)])
+        crl_fork_prevent()
+        defer { crl_fork_allow() }
+        return inForkedChild { 0 }
+      }
+      waitUntil { isWorking.load(ordering: .relaxed) }
+      let ends = (0..<100).map { _ in inForkedChild { isWorking.load(ordering: .relaxed) ? 1 : 0 } }
+      isOver.store(true, ordering: .relaxed)
+      #expect(ends == Array(repeating: .exited(0), count: 100), "\(ends)")
+      #expect(worker.result() == .exited(0))
     }
   }
 

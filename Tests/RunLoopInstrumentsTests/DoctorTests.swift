@@ -177,7 +177,7 @@ import Testing
     let child = Process()
     let output = Pipe()
     child.executableURL = URL(fileURLWithPath: "/bin/sh")
-    let writes = "while true; do echo a line that nobody reads; done"
+    let writes = "while true; do echo an unread line; done"
     child.arguments = ["-c", isChild ? writes : "(\(writes)); true"]
     child.standardOutput = output
     try child.start()
@@ -194,7 +194,7 @@ import Testing
       try #require(child.isRunning)
       found = FullPipe.all(of: getpid()).first { $0.readers.contains(reader) }
     }
-    #expect(found?.isChilds == isChild)
+    #expect(found?.isOfChild == isChild)
     #expect((found?.writer == child.processIdentifier) == isChild)
   }
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("runloop hangs", .ownThread) struct HangsTests {
@@ -245,6 +246,8 @@ import Testing
     let session = runloop("hangs", "\(victim.number)", "--for", "300", "--json")
     #expect(session.status == 0)
     #expect(try hangs(session).isEmpty)
+    // The kernel shows the new program before its environment, which names the directory of the records.
+    waitUntil { FileManager.default.contents(atPath: "/proc/\(victim.number)/environ")?.isEmpty == false }
     // The old file still exists. No command may show its loops, or report that they are well.
     let commands = [
       ["ps"], ["hangs", "--for", "1"], ["why-alive"], ["dump"],

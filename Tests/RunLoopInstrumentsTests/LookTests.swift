@@ -64,6 +64,7 @@ private final class OneFace: LoopFaces {
   func silentHosts() {
     #expect(lines(.time, host: CRL_HOST_GLIB).count == 1)
     let libuv = lines(.time, host: CRL_HOST_LIBUV)
+    #expect(libuv.first == "No loop of process 4711 hung that could be seen.")
     #expect(libuv.last == "What libuv runs on reader, besides the loop, cannot be seen.")
     let program = lines(.time, host: CRL_HOST_PROGRAM)
     #expect(program.last == "What the program's own loop runs on reader, besides the loop, cannot be seen.")

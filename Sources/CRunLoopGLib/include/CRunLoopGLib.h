@@ -24,7 +24,7 @@ typedef struct {
   int (*is_on_thread)(void *owner);
   // Called before a wait; returns whether to poll the second descriptor and announce the wait.
   int (*is_nested)(void *owner);
-  // Called before and after a wait that is not nested.
+  // Called before a wait that is not nested, and when the context runs items after it, as far as that is known.
   void (*will_wait)(void *owner);
   void (*did_wait)(void *owner);
   // Begins a nested wait; returns false if there is work to do instead.

@@ -63,7 +63,7 @@ int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period);
 int crl_sampler_next(crl_sampler *sampler, crl_sample *sample, void *stack);
 void crl_sampler_close(crl_sampler *sampler);
 
-// Starts a thread that calls `body` with `context`, with all signals except SIGBUS blocked and forks prevented.
+// Starts a thread that calls `body` with `context`, with all signals except SIGBUS blocked.
 int crl_thread_start(void *(*body)(void *), void *context);
 // Sets the calling thread's kernel name.
 void crl_thread_set_kernel_name(const char *name);

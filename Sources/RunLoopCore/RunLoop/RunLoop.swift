@@ -137,8 +137,19 @@ public final class RunLoop: @unchecked Sendable, IdentityHashable {
     _ = RunLoop.firstWake
   }
 
-  /// Wakes nothing, before a signal handler wakes a loop: in a debug build, the first wake takes locks of the runtime.
-  private static let firstWake: Void = Atomic<UInt32>(0).futexWake()
+  /// Stops and wakes nothing, so that the first stop and wake of a loop are not in a signal handler: in a debug build,
+  /// they make types known to the Swift runtime, which takes locks for that.
+  private static let firstWake: Void = {
+    let flag = StopFlag()
+    _ = flag.begin()
+    _ = flag.stop()
+    let word = WakeWord()
+    _ = word.post()
+    word.apply(.post(.unknown))
+    word.wakeSleeper()
+    LastWake().record()
+    WakeBell().ring()
+  }()
 
   deinit { crl_recorder_give_back(recorder) }
 }

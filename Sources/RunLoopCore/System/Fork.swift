@@ -61,10 +61,10 @@ package struct ForkGeneration: Sendable {
       },
       {
         RunLoopRegistry.shared.finishForkInParent()
-        crl_fork_end()
+        crl_fork_end(0)
       },
       {
-        crl_fork_end()
+        crl_fork_end(1)
         crl_fork_generation_advance()
         crl_main_thread_watch()
         crl_instruments_forked()

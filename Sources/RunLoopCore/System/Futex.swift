@@ -32,7 +32,7 @@ extension Atomic where Value == UInt32 {
 }
 
 extension timespec {
-  init(nanoseconds: Int64) {
+  package init(nanoseconds: Int64) {
     self.init(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
   }
 }

@@ -10,7 +10,8 @@ extension Waiter {
   ///
   /// The wall clock is read between two readings of the monotonic clock, and again if the thread was preempted in
   /// between. The remaining error makes a timer late, never early. As long as the measurements agree with an earlier
-  /// one, that one is used, so that equal dates are equal ticks.
+  /// one, that one is used, so that equal dates are equal ticks, and a change of the clock by some microseconds counts
+  /// as none.
   var wallOffset: Int64 {
     var (offset, shortest) = (Int64.max, Int64.max)
     for _ in 0..<4 where shortest > 10_000 {

@@ -78,11 +78,11 @@ open class Button: View {
   override open func touchesEnded(_ touch: Touch) {
     guard touch.button == .left else { return super.touchesEnded(touch) }
     isHighlighted = false
-    if bounds.contains(touch.location(in: self)), isWithinReachOfInput { press() }
+    if bounds.contains(touch.location(in: self)), receivesInput { press() }
   }
 
-  /// Whether neither the button nor a view around it was hidden or disabled while it was pressed.
-  private var isWithinReachOfInput: Bool {
+  /// Whether neither the button nor a view around it is hidden or disabled.
+  private var receivesInput: Bool {
     sequence(first: self as View, next: \.superview).allSatisfy { !$0.isHidden && $0.isUserInteractionEnabled }
   }
 

@@ -33,7 +33,8 @@ extension HTTP {
     /// - Parameters:
     ///   - length: The total number of bytes. If the sequence produces fewer or more, the request ends with
     ///     ``HTTP/Error/Code/invalidRequest``. If it is nil, no length is announced.
-    ///   - make: Creates the sequence each time the body is sent.
+    ///   - make: Creates the sequence each time the body is sent, which may be again for a redirect, a challenge or a
+    ///     retry, or after a connection has ended. It must return a new sequence from the beginning of the body.
     public static func stream<Chunks: AsyncSequence & SendableMetatype>(
       length: Int64? = nil, _ make: @escaping @Sendable () -> Chunks
     ) -> Content where Chunks.Element == [UInt8], Chunks.AsyncIterator: SendableMetatype {

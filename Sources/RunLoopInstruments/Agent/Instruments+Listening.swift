@@ -55,6 +55,8 @@ extension Instruments {
   ///   ``InstrumentsError/alreadyListening``, ``InstrumentsError/privileged``, or ``InstrumentsError/system(_:)`` if
   ///   the system lacks space, descriptors or threads.
   public static func listen(in directory: String? = nil) throws(InstrumentsError) {
+    // Installs the handlers for forks.
+    _ = ForkGeneration.current
     let answer = -(directory.map { path in CText.answer(path) { crla_listen($0) } } ?? crla_listen(nil))
     switch answer {
     case ...0: return

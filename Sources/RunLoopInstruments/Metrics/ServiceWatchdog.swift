@@ -92,6 +92,9 @@ private final class WatchdogCore: Sendable {
   }
 
   private func run() {
+    // Not while the last reference is released, which may run the program's code.
+    crl_fork_prevent()
+    defer { crl_fork_allow() }
     crl_thread_set_kernel_name("runloop-alive")
     var scout: HangScout?
     var nextWord = crl_monotonic_nanoseconds()

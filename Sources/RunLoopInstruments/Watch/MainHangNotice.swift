@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import RunLoopCore
 import RunLoopLibC
 import Synchronization
@@ -24,7 +25,10 @@ func recordsAreMade() {
         guard watch?.process != getpid() else { return }
         let made = HangWatch(.init(threshold: .seconds(5), backlog: nil)) { report in
           guard report.end == nil, report.thread == getpid() else { return }
+          // A report of the program may fork, this one does not.
+          crl_fork_prevent()
           var text = MainHangNotice.text(report)
+          crl_fork_allow()
           text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
         }
         watch = (made, getpid())
@@ -81,7 +85,7 @@ func recordsAreMade() {
     static func names(of offsets: Set<UInt64>, in path: String) -> [UInt64: String] {
       // The file of the running program may have been replaced.
       let program = ProcFile.link("/proc/self/exe") ?? ""
-      let isProgram = program == path || program == path + " (deleted)"
+      let isProgram = program == path || program == path + CodeImage.deletedMark
       let file = open(isProgram ? "/proc/self/exe" : path, O_RDONLY | O_CLOEXEC)
       guard file >= 0 else { return [:] }
       defer { close(file) }

@@ -27,6 +27,18 @@ package enum ProcFile {
     }
   }
 
+  /// Returns the names in a directory, or none if it cannot be read.
+  package static func names(in directory: String) -> [String] {
+    guard let list = opendir(directory) else { return [] }
+    defer { closedir(list) }
+    var names: [String] = []
+    while let entry = readdir(list) {
+      names.append(
+        withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+    }
+    return names
+  }
+
   /// Returns the error of reading a file, or nil if it can be read.
   static func failure(_ path: String) -> SystemError? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)

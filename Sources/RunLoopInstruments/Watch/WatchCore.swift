@@ -46,6 +46,9 @@ final class WatchCore: Sendable {
   private var isStopped: Bool { stopped.load(ordering: .sequentiallyConsistent) != 0 }
 
   private func run() {
+    // Not while the last reference is released, which may run the program's code.
+    crl_fork_prevent()
+    defer { crl_fork_allow() }
     crl_thread_set_kernel_name("runloop-watch")
     var limit = ReportLimit(perMinute: configuration.maximumPerMinute)
     var scout: HangScout?
@@ -113,8 +116,7 @@ extension Atomic where Value == UInt32 {
   ///
   /// For threads that prevent forks otherwise.
   borrowing func futexWaitAllowingForks(until time: Int64) {
-    let time = Swift.max(0, Int(time))
-    var deadline = timespec(tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000)
+    var deadline = timespec(nanoseconds: Swift.max(0, time))
     withUnsafePointer(to: self) { pointer in
       _ = crl_fork_allow_during_wait(UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self), 0, &deadline)
     }

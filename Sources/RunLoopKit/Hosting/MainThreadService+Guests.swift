@@ -65,20 +65,27 @@ extension MainThreadService {
   func settleLooks(of loop: RunLoopCore.RunLoop) {
     let isWanted = loop.isExplicitGuest
     for (name, look) in looks where look.isIn != isWanted {
-      if isWanted { insert(look, into: loop) } else { loop.remove(look.source, forMode: name) }
-      looks[name]?.isIn = isWanted
+      if isWanted {
+        looks[name]?.isIn = insert(look, into: loop)
+      } else {
+        loop.remove(look.source, forMode: name)
+        looks[name]?.isIn = false
+      }
     }
   }
 
-  private func insert(_ look: Look, into loop: RunLoopCore.RunLoop) {
+  /// Returns whether the source is in the mode now.
+  private func insert(_ look: Look, into loop: RunLoopCore.RunLoop) -> Bool {
     let name = look.mode.name
     // An outer turn may still watch the set of our mode.
     stopWatching()
     do {
       try loop.add(look.source, forMode: name)
+      return true
     } catch {
       Diagnostic.coreFoundation.report(
         "Core Foundation's main run loop is not served in the mode \(name), in which RunLoop.main is a guest: \(error)")
+      return false
     }
   }
 

@@ -19,8 +19,6 @@ final class Turn {
   let mode: ServedMode
   let gate: TurnGate
   let guest: RunLoopCore.RunLoop.Guest
-  /// Whether the run has slept.
-  var hasWaited = false
 
   init?(_ mode: ServedMode, _ loop: RunLoopCore.RunLoop) {
     let gate = TurnGate(mode, loop)
@@ -113,7 +111,6 @@ extension MainThreadService {
     switch activity {
     case .beforeWaiting: turn.gate.hostWillWait(isDue: turn.isDue)
     case .afterWaiting:
-      turn.hasWaited = true
       turn.gate.hostHasWaited()
       if turn.isDue { mode.serveSoon() }
     default: if turn.isDue { mode.serveSoon() }
@@ -129,7 +126,7 @@ extension MainThreadService {
       isEndingTurn = false
       runs.removeLast()
       if case .turn(let outer)? = runs.last { outer.gate.resume() }
-      if turn.hasWaited { lookAgain(in: .current) }
+      lookAgain(in: .current)
       mode.updateMark(of: .current)
     case .unserved(let other)? where other === mode:
       runs.removeLast()

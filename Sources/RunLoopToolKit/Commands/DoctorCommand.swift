@@ -68,7 +68,7 @@ struct DoctorCommand: ObservingCommand {
 
   private func chosen() throws(RecordError) -> [Int32] {
     if let named { return named }
-    let all = TargetProcess.all
+    let all = TargetProcess.all()
     if all.isEmpty { throw RecordError("no process of this user has a run loop of RunLoopKit") }
     return all
   }

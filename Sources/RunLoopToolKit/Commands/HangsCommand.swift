@@ -27,8 +27,9 @@ struct HangsCommand: ObservingCommand {
       --thread NAME   only the loop of the thread of that name
       --wait          waits until the process, or one of that name, has a run loop, and need not find the
                       thread at once
-      --exit-code     exits with 3 if a loop hung, a timer was late or a descriptor was not read, and with 4 if none did that was seen, but the look was
-                      cut short, could not see all loops, or saw threads that were stopped
+      --exit-code     exits with 3 if a loop hung, a timer was late or a descriptor was not read, and with
+                      4 if none did that was seen, but the look was cut short, could not see all loops or
+                      what runs on their threads besides, or saw threads that were stopped
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
                       "blockedIn", "waitsFor", "stack", "stackProblem"}], "look": {"begin", "end",
                       "ending", "loops", "unseen", "stopped", "unread": [{"tid", "thread", "descriptor", "code"}],

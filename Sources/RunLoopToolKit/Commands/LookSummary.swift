@@ -66,7 +66,7 @@ struct LookSummary {
       lines.append("Process \(process) has become another program, \(span) after the look began\(none).")
     case .interrupted where hasTrouble, .time where hasTrouble: break
     case .interrupted where found == 0: lines.append("No loop of process \(process) hung in \(span).")
-    case .time where found == 0 && unseen == 0 && stopped == 0: lines.append("No loop of process \(process) hung.")
+    case .time where found == 0 && hasSeenAll: lines.append("No loop of process \(process) hung.")
     case .time where found == 0: lines.append("No loop of process \(process) hung that could be seen.")
     case .interrupted, .time: break
     }
@@ -87,13 +87,15 @@ struct LookSummary {
     "\(stopped) of \(loops) loops \(stopped == 1 ? "was" : "were") stopped by a signal or a debugger"
   }
 
+  private var hasSeenAll: Bool { unseen == 0 && stopped == 0 && silentHosts.isEmpty }
+
   /// Whether there is trouble that is not a hang.
   private var hasTrouble: Bool { !unread.isEmpty || !late.isEmpty }
 
   /// The exit status for `--exit-code`.
   func status(found: Int) -> CommandStatus {
     if found > 0 || hasTrouble { return .found }
-    return ending == .time && unseen == 0 && stopped == 0 && loops > 0 ? .success : .unseen
+    return ending == .time && hasSeenAll && loops > 0 ? .success : .unseen
   }
 
   var json: JSON {

@@ -6,7 +6,7 @@ import CRunLoopRecorder
 enum ProcessNames {
   /// Returns the processes that this user may observe, have run loops and a program with this name.
   static func numbers(named name: String) -> [Int32] {
-    TargetProcess.all.filter { number in
+    TargetProcess.all { number in
       let own = readWhole("/proc/\(number)/comm").map { String($0.prefix { $0 != "\n" }) }
       // The kernel truncates names to fifteen bytes.
       return own == name || own.map { $0.utf8.count == 15 && name.hasPrefix($0) } ?? false

@@ -56,7 +56,7 @@ struct PsCommand: ObservingCommand {
       return CommandStatus.success.rawValue
     }
     var found: [ProcessStatus] = []
-    for number in TargetProcess.all {
+    for number in TargetProcess.all() {
       // Skips processes that end meanwhile or belong to another user.
       if let status = try? look(at: number) { found.append(status) }
     }

@@ -122,7 +122,7 @@ struct Diagnosis {
   private var childPipes: [DoctorFinding] {
     FullPipe.all(of: process).map { pipe in
       let readers = pipe.readers.map { "\($0)" }.joined(separator: ", ")
-      let writer = "\(pipe.isChilds ? "child" : "descendant") \(pipe.writer)"
+      let writer = "\(pipe.isOfChild ? "child" : "descendant") \(pipe.writer)"
       return DoctorFinding(
         kind: .childPipe,
         title: "FULL PIPE  \(writer), blocked in write to the pipe that this process reads as \(readers)",

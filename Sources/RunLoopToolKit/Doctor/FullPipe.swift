@@ -7,7 +7,7 @@ import RunLoopLibC
 struct FullPipe: Equatable {
   let writer: Int32
   /// Whether the writer is a child, and not a child's child.
-  let isChilds: Bool
+  let isOfChild: Bool
   /// The descriptors from which the process reads the pipe.
   let readers: [Int32]
 
@@ -20,7 +20,7 @@ struct FullPipe: Equatable {
       guard let pipe = FullPipe.writtenPipe(of: writer) else { return nil }
       let readers = own.filter { $0.value == pipe }.keys.sorted().filter { FullPipe.isRead($0, of: process) }
       guard !readers.isEmpty else { return nil }
-      return FullPipe(writer: writer, isChilds: children.contains(writer), readers: readers)
+      return FullPipe(writer: writer, isOfChild: children.contains(writer), readers: readers)
     }
   }
 
@@ -74,13 +74,6 @@ struct FullPipe: Equatable {
   }
 
   private static func numbers(in directory: String) -> [Int32] {
-    guard let list = opendir(directory) else { return [] }
-    defer { closedir(list) }
-    var found: [Int32] = []
-    while let entry = readdir(list) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      if let number = Int32(name) { found.append(number) }
-    }
-    return found.sorted()
+    ProcFile.names(in: directory).compactMap { Int32($0) }.sorted()
   }
 }

@@ -2,6 +2,7 @@
 
 import CRunLoopRecorder
 import CRunLoopSystem
+import RunLoopInstruments
 import RunLoopLibC
 
 /// A running process that its user or root observes.
@@ -181,30 +182,32 @@ package struct TargetProcess: Sendable {
 
   /// Whether its memory map contains the records file, or cannot be read.
   private var mapsRecords: Bool {
-    guard let maps = readWhole("/proc/\(number)/maps"), !maps.isEmpty else { return true }
+    guard let maps, !maps.isEmpty else { return true }
     return maps.contains("/\(recordName)/rings")
   }
 
+  private var maps: String? { readWhole("/proc/\(number)/maps") }
+
   /// Whether its memory map contains its records, in a file or without one.
   private var isSeenToMapRecords: Bool {
-    guard let maps = readWhole("/proc/\(number)/maps") else { return false }
+    guard let maps else { return false }
     return maps.contains("/\(recordName)/rings") || maps.contains("/memfd:runloop-rings")
   }
 
   /// The running processes with records that this process may observe.
   ///
   /// They may keep their records in directories that this process does not know, in other PID namespaces, and without a
-  /// file, so the memory maps of all processes are read.
-  package static var all: [Int32] {
+  /// file, so the memory maps of all wanted processes are read.
+  package static func all(where isWanted: (Int32) -> Bool = { _ in true }) -> [Int32] {
     var numbers: Set<Int32> = []
     for directory in RecordDirectory.own {
       for (number, start) in RecordDirectory.processes(in: directory) where TargetProcess.start(of: number) == start {
-        numbers.insert(number)
+        if isWanted(number) { numbers.insert(number) }
       }
     }
-    for name in entries(of: "/proc") {
-      guard let number = Int32(name), !numbers.contains(number), let process = try? TargetProcess(number),
-        process.isSeenToMapRecords
+    for name in ProcFile.names(in: "/proc") {
+      guard let number = Int32(name), !numbers.contains(number), isWanted(number),
+        let process = try? TargetProcess(number), process.isSeenToMapRecords
       else { continue }
       numbers.insert(number)
     }
@@ -215,18 +218,6 @@ package struct TargetProcess: Sendable {
   package func kernelName(ofThread thread: Int32) -> String? {
     readWhole("/proc/\(number)/task/\(thread)/comm").map { String($0.prefix { $0 != "\n" }) }
   }
-}
-
-/// Returns the names in a directory, or none if it cannot be read.
-private func entries(of directory: String) -> [String] {
-  guard let list = opendir(directory) else { return [] }
-  defer { closedir(list) }
-  var names: [String] = []
-  while let entry = readdir(list) {
-    names.append(
-      withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
-  }
-  return names
 }
 
 /// The directories of records.
@@ -301,7 +292,7 @@ package enum RecordDirectory {
   /// Returns the processes with entries in a directory, by ID and start time.
   package static func processes(in directory: String) -> [(number: Int32, start: UInt64)] {
     var found: [(number: Int32, start: UInt64)] = []
-    for name in entries(of: directory) {
+    for name in ProcFile.names(in: directory) {
       let parts = name.split(separator: ".")
       if parts.count == 2, let number = Int32(parts[0]), let start = UInt64(parts[1]) { found.append((number, start)) }
     }

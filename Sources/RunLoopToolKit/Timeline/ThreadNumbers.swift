@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopInstruments
 import RunLoopLibC
 
 /// Maps the thread IDs inside a container to those outside; must be used on a single thread.
@@ -49,10 +50,7 @@ final class ThreadNumbers {
       gone.formUnion(missed.subtracting(known.keys))
       missed.removeAll()
     }
-    guard let list = opendir("/proc/\(process)/task") else { return }
-    defer { closedir(list) }
-    while let entry = readdir(list) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    for name in ProcFile.names(in: "/proc/\(process)/task") {
       guard let outer = Int32(name) else { continue }
       if let inner = ThreadNumbers.inner(of: "/proc/\(process)/task/\(name)/status") { known[inner] = outer }
     }
