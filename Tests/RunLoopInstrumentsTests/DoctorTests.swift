@@ -177,7 +177,8 @@ import Testing
     let child = Process()
     let output = Pipe()
     child.executableURL = URL(fileURLWithPath: "/bin/sh")
-    let writes = "while true; do echo an unread line; done"
+    // It ends at the first failed write, also where SIGPIPE is blocked.
+    let writes = "while echo an unread line; do :; done"
     child.arguments = ["-c", isChild ? writes : "(\(writes)); true"]
     child.standardOutput = output
     try child.start()
