@@ -68,8 +68,11 @@ import Testing
       #expect(try victim.line(containing: "interrupted") == "interrupted 0")
       return try hangs(session)
     } until: { found in
-      // The program ends soon after the hangs, which a busy machine may show only then.
-      let ended = found.filter { $0["end"] is Int }
+      // The program ends soon after the hangs, and a busy machine may look at the threads only then.
+      let ended = found.filter { hang in
+        let thread = (hang["waitsFor"] as? [String: Any])?["thread"] as? String
+        return hang["end"] is Int && !functions(hang).isEmpty && (thread.map { Int($0) == nil } ?? true)
+      }
       return Set(ended.compactMap { $0["thread"] as? String }).isSuperset(of: HangsTests.expected.keys)
     }
     for (thread, expected) in HangsTests.expected {

@@ -307,7 +307,7 @@ struct AFOperationTests {
     operation.start()
     await end(operation)
     let texts = await withTaskGroup(of: String?.self) { group in
-      for _ in 0..<8 { group.addTask { await apart { operation.responseObject as? String } } }
+      for _ in 0..<8 { group.addTask { await elsewhere { operation.responseObject as? String } } }
       return await group.reduce(into: []) { $0.append($1) }
     }
     #expect(texts == Array(repeating: "hello", count: 8))

@@ -12,7 +12,7 @@ struct CancelledConnectionTests {
   @Test("the pending call-outs of a cancelled connection do not delay the next one's")
   func waitingMail() async throws {
     let server = try LyingServer { $0.answer("hello") }
-    let log = await apart {
+    let log = await elsewhere {
       for _ in 0..<2 {
         let connection = NSURLConnection(request: server.request(), delegate: Recorder())
         waitUntil { connection?.connection.hasReceivedEnd ?? true }
@@ -31,7 +31,7 @@ struct CancelledConnectionTests {
   @Test("call-outs pending when a connection is unscheduled are delivered when it is scheduled again")
   func movedMail() async throws {
     let server = try LyingServer { $0.answer("hello") }
-    let log = await apart {
+    let log = await elsewhere {
       let recorder = Recorder()
       guard let connection = NSURLConnection(request: server.request(), delegate: recorder) else { return "none" }
       waitUntil { connection.connection.hasReceivedEnd }

@@ -17,7 +17,7 @@
   struct ConnectionFaultTests {
     /// Returns the outcomes of a connection's request and of an operation's, each of which is reported once.
     private static func ends(_ server: LyingServer) async -> [String] {
-      let connection = await apart { load(server.request()) }
+      let connection = await elsewhere { load(server.request()) }
       let ends = connection.log.count(of: "finish") + connection.log.entries.count { $0.hasPrefix("fail") }
       #expect(ends == 1, "\(connection.log.text)")
       let operation = AFHTTPRequestOperation(request: server.request())
@@ -93,14 +93,14 @@
     func threads() async {
       await #expect(processExitsWith: .success) {
         let server = try LyingServer { $0.answer("hello") }
-        let (connection, isUsedUp) = await apart {
+        let (connection, isUsedUp) = await elsewhere {
           let plan = FaultPlan()
           plan.plan(.threadCreate, .fails(EAGAIN))
           return (plan.rule { load(server.request()) }, plan.isUsedUp)
         }
         #expect(isUsedUp)
         #expect(connection.log.text == "fail \(URLError.Code.cannotConnectToHost.rawValue)")
-        let (operation, isUsedUpToo) = await apart {
+        let (operation, isUsedUpToo) = await elsewhere {
           let plan = FaultPlan()
           plan.plan(.threadCreate, .fails(EAGAIN))
           return (plan.rule { AFHTTPRequestOperation(request: server.request()) }, plan.isUsedUp)
@@ -135,7 +135,7 @@
     @Test("a body that cannot be read is the error of its request, reported once")
     func noBody() async throws {
       let server = try LyingServer { $0.answer("hello") }
-      let connection = await apart {
+      let connection = await elsewhere {
         var request = server.request("/", method: "PUT")
         request.httpBodyStream = InputStream(fileAtPath: "/nonexistent/file")
         return load(request)

@@ -153,7 +153,7 @@ private enum ConnectionTurn {
   /// Runs a turn, and returns a failure, if any.
   static func run(_ server: LyingServer, _ seeded: SplitMix64) async -> String? {
     let made = Box<[Begun]>([])
-    let life = await apart {
+    let life = await elsewhere {
       var random = seeded
       let life = Life.allCases[Int.random(in: 0..<4, using: &random)]
       begin(server, life, made, &random)

@@ -17,7 +17,7 @@ struct ExchangeTests {
       default: exchange.answer("at \(exchange.path)")
       }
     }
-    await apart {
+    await elsewhere {
       let followed = load(server.request("/moved"))
       #expect(followed.log.text == "redirect 302 response 200 data finish")
       #expect(followed.text == "at /there")
@@ -50,7 +50,7 @@ struct ExchangeTests {
     let server = try LyingServer {
       $0.answer(bytes, status: "\(status) OK", ["Content-Encoding: gzip", "Content-Range: bytes 0-24/25"])
     }
-    await apart {
+    await elsewhere {
       var request = server.request("/")
       for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
       let loaded = load(request)
@@ -65,7 +65,7 @@ struct ExchangeTests {
   @Test("a request for the cache only fails without a connection")
   func cacheOnly() async throws {
     let server = try LyingServer { $0.answer("asked") }
-    await apart {
+    await elsewhere {
       var request = server.request("/")
       request.cachePolicy = .returnCacheDataDontLoad
       let loaded = load(request)
@@ -90,7 +90,7 @@ struct ExchangeTests {
     let server = try LyingServer { exchange in
       exchange.answer("", status: "302 Found", "Location: \(exchange.path == "/file" ? "file:///etc" : "/again")")
     }
-    await apart {
+    await elsewhere {
       let endless = load(server.request("/again"))
       #expect(endless.log.entries.last == "fail \(URLError.Code.httpTooManyRedirects.rawValue)")
       #expect(endless.log.count(of: "redirect 302") == 20)
@@ -106,7 +106,7 @@ struct ExchangeTests {
         "", status: "302 Found", "Location: \(exchange.path == "/away" ? other.url() : "/here")")
       #expect(exchange.field("Authorization") == "secret" || exchange.path == "/here")
     }
-    await apart {
+    await elsewhere {
       var request = server.request("/away")
       request.setValue("secret", forHTTPHeaderField: "Authorization")
       #expect(load(request).text == "none")
@@ -123,7 +123,7 @@ struct ExchangeTests {
         exchange.answer("who?", status: "401 No", "WWW-Authenticate: Basic realm=\"place\"")
       }
     }
-    await apart {
+    await elsewhere {
       let passwords = Box(["wrong", "right"])
       let asked = load(server.request()) { recorder in
         recorder.challenge = { challenge in
@@ -160,7 +160,7 @@ struct ExchangeTests {
       default: break
       }
     }
-    await apart {
+    await elsewhere {
       for (path, code) in [("/cut?key=secret", URLError.Code.networkConnectionLost), ("/garbage", .badServerResponse)] {
         let failed = load(server.request(path))
         #expect(failed.log.entries.last == "fail \(code.rawValue)")
@@ -209,7 +209,7 @@ struct ExchangeTests {
         exchange.field("Cookie").map { $0.contains(name) } == true ? "known" : "unknown",
         "Set-Cookie: \(name)=1; Path=/; Expires=Wed, 01 Jan 2098 00:00:00 GMT")
     }
-    await apart {
+    await elsewhere {
       let url = URL(string: server.url())!
       defer {
         for cookie in HTTPCookieStorage.shared.cookies(for: url) ?? [] where cookie.name == name {
@@ -230,7 +230,7 @@ struct ExchangeTests {
     let server = try LyingServer { exchange in
       exchange.answer("\(exchange.body.count) \(exchange.field("Content-Length") ?? "chunked")")
     }
-    await apart {
+    await elsewhere {
       var data = server.request(method: "POST")
       data.httpBody = Data(pattern(100_000))
       let sent = load(data)
@@ -256,7 +256,7 @@ struct ExchangeTests {
         exchange.answer("\(exchange.body.count)")
       }
     }
-    await apart {
+    await elsewhere {
       var request = server.request("/moved", method: "POST")
       request.httpBodyStream = InputStream(data: Data(pattern(1000)))
       let again = load(request) { $0.stream = { InputStream(data: Data(pattern(2000))) } }

@@ -13,7 +13,7 @@ struct NSURLConnectionTests {
   @Test("a connection adds two sources to the default mode, and removes them at its end")
   func sources() async throws {
     let server = try LyingServer { $0.answer("hello") }
-    let (before, during, after, log, threads, own) = await apart {
+    let (before, during, after, log, threads, own) = await elsewhere {
       let recorder = Recorder()
       let before = networkSources(of: .current)
       let connection = NSURLConnection(request: server.request(), delegate: recorder)
@@ -34,7 +34,7 @@ struct NSURLConnectionTests {
   @Test("events that arrive while the loop runs in another mode wait, and are delivered together")
   func modes() async throws {
     let server = try LyingServer { $0.answer("hello") }
-    let logs = await apart {
+    let logs = await elsewhere {
       let recorder = Recorder()
       guard let connection = NSURLConnection(request: server.request(), delegate: recorder) else { return ["none"] }
       waitUntil { connection.connection.hasReceivedEnd }
@@ -55,7 +55,7 @@ struct NSURLConnectionTests {
     let thread = try ResidentThread(name: "delegate")
     let id = try await thread.run { RunLoop.callingThreadID }
     let recorder = Recorder()
-    await apart {
+    await elsewhere {
       guard let connection = NSURLConnection(request: server.request(), delegate: recorder, startImmediately: false)
       else { return }
       connection.schedule(in: .current, forMode: .default)
@@ -74,7 +74,7 @@ struct NSURLConnectionTests {
   @Test("events wait while the connection is unscheduled")
   func rescheduling() async throws {
     let server = try LyingServer { $0.answer("hello") }
-    await apart {
+    await elsewhere {
       let recorder = Recorder()
       guard let connection = NSURLConnection(request: server.request(), delegate: recorder) else { return }
       connection.unschedule(from: .current, forMode: .default)
@@ -101,7 +101,7 @@ struct NSURLConnectionTests {
     let connection = NSURLConnection(request: server.request(), delegate: recorder, startImmediately: false)
     connection?.setDelegateQueue(queue)
     connection?.start()
-    await apart { recorder.ended.wait() }
+    await elsewhere { recorder.ended.wait() }
     #expect(recorder.body.value == pattern(3_000_000))
     #expect(recorder.log.entries.first == "response 200" && recorder.log.entries.last == "finish")
     #expect(most.value == 1)
@@ -110,7 +110,7 @@ struct NSURLConnectionTests {
   @Test("a body that is not consumed is received up to a limit, and arrives completely later")
   func backPressure() async throws {
     let server = try LyingServer { $0.answer(pattern(20_000_000)) }
-    await apart {
+    await elsewhere {
       let recorder = Recorder()
       guard let connection = NSURLConnection(request: server.request(), delegate: recorder) else { return }
       waitUntil { connection.connection.waitingByteCount >= ConnectionMail.highWater }
@@ -127,7 +127,7 @@ struct NSURLConnectionTests {
     let server = try LyingServer { exchange in
       exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
     }
-    await apart {
+    await elsewhere {
       let recorder = Recorder()
       let connection = Box<NSURLConnection?>(nil)
       recorder.onData = { connection.value?.cancel() }
@@ -146,7 +146,7 @@ struct NSURLConnectionTests {
   @Test("a connection cancelled with pending reports does not delay the next on the same loop")
   func cancelledWithMail() async throws {
     let server = try LyingServer { $0.answer("hello") }
-    await apart {
+    await elsewhere {
       let recorder = Recorder()
       guard let first = NSURLConnection(request: server.request(), delegate: Recorder()),
         let second = NSURLConnection(request: server.request(), delegate: recorder, startImmediately: false)
@@ -168,7 +168,7 @@ struct NSURLConnectionTests {
       hold.wait()
       exchange.answer("hello")
     }
-    await apart {
+    await elsewhere {
       weak var idle: NSURLConnection?
       weak var idleDelegate: Recorder?
       do {
@@ -202,14 +202,14 @@ struct NSURLConnectionTests {
       exchange.answer("hello")
     }
     let recorder = Recorder()
-    let (own, loop) = await apart {
+    let (own, loop) = await elsewhere {
       _ = NSURLConnection(request: server.request(), delegate: recorder)
       return (RunLoop.callingThreadID, RunLoop.current)
     }
     // If the thread has not ended yet, pending calls are made on it when it ends.
-    await apart { waitUntil { loop.hasEnded } }
+    await elsewhere { waitUntil { loop.hasEnded } }
     hold.open()
-    await apart { recorder.ended.wait() }
+    await elsewhere { recorder.ended.wait() }
     #expect(recorder.log.text == "response 200 data finish")
     #expect(recorder.threads.value.count == 1 && !recorder.threads.value.contains(own))
   }
@@ -244,7 +244,7 @@ struct NSURLConnectionTests {
       default: exchange.answer("at \(exchange.path)")
       }
     }
-    try await apart {
+    try await elsewhere {
       Result {
         var response: URLResponse?
         let data = try NSURLConnection.sendSynchronousRequest(server.request("/moved"), returning: &response)

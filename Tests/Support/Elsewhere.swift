@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
+import class Foundation.Thread
 
-/// Runs work that waits for tasks on a thread that tasks do not need.
+/// Runs work that waits for tasks, on a new thread.
 ///
-/// A test that blocks its own thread blocks one of the few on which all tasks run.
+/// A test that blocks its own thread blocks one of the few on which all tasks run, and one that blocks a thread of
+/// Dispatch delays other blocks: while enough of its threads are busy, Dispatch makes no more.
 package func elsewhere<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
   await withCheckedContinuation { continuation in
-    DispatchQueue.global().async { continuation.resume(returning: work()) }
+    Thread.detachNewThread { continuation.resume(returning: work()) }
   }
 }

@@ -133,10 +133,3 @@ func networkSources(of loop: RunLoop, in mode: RunLoop.Mode = .default) -> [Stri
   }
   return names.sorted()
 }
-
-/// Runs a block on a new thread, so that the pool's few threads remain for the tasks that it may need.
-func apart<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-  await withCheckedContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(returning: body()) }
-  }
-}
