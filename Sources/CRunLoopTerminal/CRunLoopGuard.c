@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <termios.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -63,6 +64,8 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, 
 static const int ends[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT,   SIGUSR1, SIGUSR2,
                            SIGALRM, SIGPIPE, SIGXCPU, SIGVTALRM, SIGPROF, SIGXFSZ};
 static struct sigaction actions[NSIG];
+// Whether the terminals were restored because the process ends, and the thread that is writing a frame, or 0.
+static atomic_int has_ended, frame_writer;
 
 // If the process is in the background, another process group uses the terminal and has set its modes.
 static int is_in_background(int descriptor) {
@@ -76,8 +79,20 @@ int crl_terminal_put_back(int number) {
   return tcsetattr(terminal->descriptor, TCSANOW, &terminal->modes) < 0 ? -errno : 0;
 }
 
+int crl_terminal_write_frame(int descriptor, const void *bytes, size_t count) {
+  atomic_store(&frame_writer, gettid());
+  int written = atomic_load(&has_ended) ? (int)count : crl_terminal_write(descriptor, bytes, count);
+  atomic_store(&frame_writer, 0);
+  return written;
+}
+
 static void give_back(void) {
   if (getpid() != atomic_load(&owner)) return;
+  // Another thread may still draw. Its writes do not block, and the wait is bounded in case it cannot continue.
+  atomic_store(&has_ended, 1);
+  for (int round = 0, writer; round < 100 && (writer = atomic_load(&frame_writer)) && writer != gettid(); round++) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
   for (int number = 0; number < CRL_TERMINALS; number++) {
     struct terminal *terminal = &terminals[number];
     if (!atomic_load(&terminal->is_kept)) continue;
@@ -219,6 +234,7 @@ void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count, int an
 }
 
 int crl_terminal_set_raw(int number) {
+  atomic_store(&has_ended, 0);
   struct termios raw = terminals[number].modes;
   cfmakeraw(&raw);
   raw.c_cc[VMIN] = 1;

@@ -54,6 +54,18 @@ struct TerminalEndTests {
     #expect(terminal.modes == modes)
   }
 
+  @Test("no frame is drawn once the terminal is restored because another thread ends the program")
+  func endOnAnotherThread() throws {
+    let terminal = try PseudoTerminal()
+    try terminal.start(["exit of a worker"])
+    terminal.note("open")
+    terminal.type("e")
+    #expect(terminal.end() == 7)
+    // The program ended after the main thread had drawn further frames.
+    #expect(terminal.note("drawn") != nil)
+    #expect(terminal.text.hasSuffix(leaving), "\(terminal.text.suffix(500).debugDescription)")
+  }
+
   @Test("an inline frame stays when the terminal is restored, and later output begins below it")
   func inline() throws {
     for (how, signal, status, rows) in [

@@ -8,6 +8,7 @@ import Glibc
 import RunLoopCore
 import RunLoopDisplay
 import RunLoopTransactions
+import Synchronization
 
 func note(_ text: String) { write(text, to: 3) }
 
@@ -131,6 +132,15 @@ func end(_ how: String) {
     }
     transaction.commit()
   case "abort": abort()
+  case "exit of a worker":
+    _ = RunLoop.main.schedule(
+      in: .milliseconds(1), repeating: .milliseconds(1), mode: .common,
+      block: MainActor.handler { (_: Timer) in
+        terminal.repaint()
+        client.show(terminal)
+        Drawn.count.add(1, ordering: .relaxed)
+      })
+    exitOnThread()
   case "errors":
     write("written meanwhile", to: STDERR_FILENO)
     write("and more", to: STDERR_FILENO)
@@ -142,6 +152,22 @@ func end(_ how: String) {
     fatalError("the reason")
   default: break
   }
+}
+
+enum Drawn { static let count = Atomic<Int>(0) }
+
+/// Makes an exit wait for further frames after the terminal, which is opened later, has been restored.
+func drawAtExit() {
+  atexit {
+    let before = Drawn.count.load(ordering: .relaxed)
+    while Drawn.count.load(ordering: .relaxed) < before + 3 { usleep(1000) }
+    note("drawn")
+  }
+}
+
+func exitOnThread() {
+  var thread = pthread_t()
+  pthread_create(&thread, nil, { _ in exit(7) }, nil)
 }
 
 /// Handles faults and two other signals with one handler, and then continues.
@@ -195,6 +221,7 @@ let arguments = CommandLine.arguments
 if arguments.count == 3, arguments[1] == "shell" { exit(runShell(arguments[2])) }
 if arguments.last == "nohup" { signal(SIGHUP, SIG_IGN) }
 if arguments.last == "own handler" { installOwnHandler() }
+if arguments.last == "exit of a worker" { drawAtExit() }
 let client = Client(how: arguments.last ?? "return")
 let terminal = Terminal(inlineRows: getenv("INLINE").flatMap { Int(String(cString: $0)) })
 terminal.client = client

@@ -46,6 +46,8 @@ void crl_terminal_drop_answers(int descriptor, int count);
 // Reads or writes as much as possible without blocking.
 int crl_terminal_read(int descriptor, void *bytes, size_t count);
 int crl_terminal_write(int descriptor, const void *bytes, size_t count);
+// Does the same for an open screen, whose output is dropped once another thread has restored it for the process's end.
+int crl_terminal_write_frame(int descriptor, const void *bytes, size_t count);
 // Writes all bytes, and waits for room up to a time limit. Async-signal-safe.
 int crl_terminal_write_all(int descriptor, const void *bytes, size_t count, int milliseconds);
 

@@ -290,7 +290,7 @@ public final class Terminal: DisplayDevice {
     while action == .write {
       let next = pending.next
       let result = pending.bytes.withUnsafeBytes {
-        crl_terminal_write(connection.writer, $0.baseAddress?.advanced(by: next.lowerBound), next.count)
+        crl_terminal_write_frame(connection.writer, $0.baseAddress?.advanced(by: next.lowerBound), next.count)
       }
       action = pending.note(Int(result), wouldBlock: -Int(EAGAIN))
     }
