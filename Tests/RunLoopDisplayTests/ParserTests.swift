@@ -166,11 +166,23 @@ struct ParserTests {
     arguments: [
       ("^[999~x", "x"), ("^[1;2;3;4;5;6;7;8;9;10Ax", "x"), ("^[1?Ax", "x"), ("^[ qx", "?other x"),
       ("^[99999999999999999999~x", "x"),
-      ("^[<x", "?other"), ("^OZx", "A-O Z x"), ("^[[Zx", "x"), ("^[Wx", "A-[ W x"), ("^[57999ux", "x"),
+      ("^[<x", "?other"), ("^OZx", "A-O Z x"), ("^[Wx", "A-[ W x"), ("^[57999ux", "x"),
       ("^[1114112ux", "x"),
       ("^[55296ux", "x"),
     ])
   func meaningless(_ bytes: String, _ events: String) { #expect(parsed(bytes) == events) }
+
+  @Test(
+    "a key with Alt that could begin a sequence is reported if the next byte is another key",
+    arguments: [
+      ("^O^m", "A-O enter"), ("^[^m", "A-[ enter"), ("^[\u{3}", "A-[ C-c"), ("^Oé", "A-O é"), ("^[é", "A-[ é"),
+      ("^O x", "A-O space x"), ("^O^O^m", "A-O A-O enter"), ("^[^[^[A", "A-[ A-[ up"), ("^O^[A", "A-O up"),
+      ("^[[x", "A-[ [ x"), ("^[[^m", "A-[ [ enter"), ("^[[^[A", "A-[ [ up"), ("^^O^m", "escape A-O enter"),
+      ("^^[1^m", "escape enter"),
+    ])
+  func typedBeginnings(_ bytes: String, _ events: String) {
+    #expect(parsed(bytes.replacing("^m", with: "\r")) == events)
+  }
 
   @Test(
     "invalid UTF-8 input becomes replacement characters",

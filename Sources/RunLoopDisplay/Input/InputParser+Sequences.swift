@@ -23,7 +23,7 @@ extension InputParser {
       parameters.touch()
     case 0x5B where parameters.isUntouched: state = .console
     case 0x40...0x7E: end(byte, emit)
-    default: restart(byte, emit)
+    default: endAsTyped("[", byte, emit)
     }
   }
 
@@ -109,10 +109,10 @@ extension InputParser {
     }
   }
 
-  /// Handles the beginning of a sequence as a letter with Alt, and the byte after it as another key.
+  /// Handles the beginning of a sequence as a letter with Alt if it may be one, and the byte after it as another key.
   private mutating func endAsTyped(_ first: Character, _ byte: UInt8, _ emit: (ParsedInput) -> Void) {
     if hasAlt { key(.escape, [], emit) }
-    key(.character(first), [.alt], emit)
+    if parameters.isUntouched, !hasKeyboard { key(.character(first), [.alt], emit) }
     restart(byte, emit)
   }
 
@@ -219,7 +219,7 @@ extension InputParser {
         return endAsTyped("O", byte, emit)
       }
       finish()
-    default: restart(byte, emit)
+    default: endAsTyped("O", byte, emit)
     }
   }
 
@@ -228,8 +228,10 @@ extension InputParser {
     case 0x41...0x45:
       key(.function(Int(byte - 0x40)), hasAlt ? [.alt] : [], emit)
       finish()
-    case 0x20...0x7E: finish()
-    default: restart(byte, emit)
+    case 0x20...0x7E where hasKeyboard: finish()
+    default:
+      if !hasKeyboard { endAsTyped("[", 0x5B, emit) }
+      restart(byte, emit)
     }
   }
 
