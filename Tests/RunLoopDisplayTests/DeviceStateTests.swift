@@ -106,6 +106,29 @@ struct DeviceStateTests {
     #expect(String(decoding: output, as: UTF8.self) == "\u{1B}[?2027h\u{1B}[>5u\u{1B}[?u\u{1B}[c" && events.isEmpty)
   }
 
+  @Test("a title is set again when the terminal is taken again, and removed whenever it is restored")
+  func title() {
+    var session = TerminalSession(size: Size(width: 9, height: 1), capabilities: TerminalCapabilities())
+    let (save, title, restore) = ("\u{1B}[22;2t", "\u{1B}]2;title\u{1B}\\", "\u{1B}[23;2t")
+    func written(_ body: (inout TerminalSession, inout ContiguousArray<UInt8>) -> Void) -> [String] {
+      var output: ContiguousArray<UInt8> = []
+      body(&session, &output)
+      let text = String(decoding: output, as: UTF8.self)
+      return [save, title, restore].filter { text.contains($0) }
+    }
+    let (set, removed) = ([save, title], [restore])
+    #expect(written { $0.enter(asks: true, into: &$1) } == [])
+    #expect(written { $0.setTitle("title", into: &$1) } == set)
+    #expect(written { $0.setTitle("title", into: &$1) } == [title])
+    #expect(written { $0.leave(into: &$1) } == removed)
+    #expect(written { $0.enter(asks: false, into: &$1) } == set)
+    #expect(written { $0.leave(into: &$1) } == removed)
+    // Opened again after it was closed.
+    #expect(written { $0.enter(asks: true, into: &$1) } == [])
+    #expect(written { $0.leave(into: &$1) } == [])
+    #expect(written { $0.setTitle("title", into: &$1) } == set)
+  }
+
   @Test("output that was cut off when the terminal was restored does not continue when it is taken again")
   func cutOff() {
     for beginning in ["\u{1B}[200~pasted", "\u{1B}]0;title", "\u{1B}["] {

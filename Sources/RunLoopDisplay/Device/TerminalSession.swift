@@ -11,8 +11,8 @@ package struct TerminalSession: Sendable {
   /// Whether clusters have been enabled, which is done only once, however often the terminal reports them.
   private var hasClusters = false
   package private(set) var hasShape = false
-  /// Whether the title of the terminal window has been set.
-  private var hasTitle = false
+  /// The title that the terminal window was given, in place of the one that the terminal has saved.
+  private var title: String?
   /// The mouse events that are reported.
   package private(set) var mouse = MouseTracking.buttons
   /// The kinds of clusters of which a measured one is not a single character.
@@ -65,6 +65,9 @@ package struct TerminalSession: Sendable {
     }
     output.append(contentsOf: "\u{1B}[?2004h\u{1B}[?1004h".utf8)
     awaitedAnswers = 0
+    let title = asks ? nil : title
+    self.title = nil
+    if let title { setTitle(title, into: &output) }
     if hasKeyboard { setKeyboard(into: &output) }
     if encoder.capabilities.knowsClusters { output.append(contentsOf: Self.clustersOn.utf8) }
     guard asks else { return }
@@ -152,12 +155,11 @@ package struct TerminalSession: Sendable {
   /// Appends the sequence that sets the title of the terminal window, without control characters.
   package mutating func setTitle(_ title: String, into output: inout ContiguousArray<UInt8>) {
     // The terminal saves its current title.
-    if !hasTitle { output.append(contentsOf: "\u{1B}[22;2t".utf8) }
-    hasTitle = true
-    output.append(contentsOf: "\u{1B}]2;".utf8)
+    if self.title == nil { output.append(contentsOf: "\u{1B}[22;2t".utf8) }
     let text = title.unicodeScalars.filter { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }.prefix(256)
-    output.append(contentsOf: String(String.UnicodeScalarView(text)).utf8)
-    output.append(contentsOf: "\u{1B}\\".utf8)
+    let shown = String(String.UnicodeScalarView(text))
+    self.title = shown
+    output.append(contentsOf: "\u{1B}]2;\(shown)\u{1B}\\".utf8)
   }
 
   /// Appends the sequence that copies a text to the clipboard.
@@ -183,7 +185,7 @@ package struct TerminalSession: Sendable {
     if encoder.capabilities.knowsClusters { output.append(contentsOf: "\u{1B}[?2027l".utf8) }
     if encoder.capabilities.decorates { output.append(contentsOf: "\u{1B}]8;;\u{1B}\\".utf8) }
     if hasKeyboard { output.append(contentsOf: "\u{1B}[<u".utf8) }
-    if hasTitle { output.append(contentsOf: "\u{1B}[23;2t".utf8) }
+    if title != nil { output.append(contentsOf: "\u{1B}[23;2t".utf8) }
     if hasShape { output.append(contentsOf: "\u{1B}[0 q".utf8) }
     guard !isInline else {
       // Wrapping is restored last, because some terminals restore it together with the position.
