@@ -80,15 +80,15 @@ struct DeviceStateTests {
     let objects = [Token(), Token()]
     let (first, second) = (ObjectIdentifier(objects[0]), ObjectIdentifier(objects[1]))
     var focus = FocusState()
-    #expect(focus.resign(first, isAble: false) == .nothing && focus.remove(first) == .nothing)
+    #expect(focus.resign(first, isAble: false) == .nothing)
     #expect(focus.request(first, isAble: false) == .reject && focus.holder == nil)
     #expect(focus.request(first, isAble: true) == .take && focus.holder == first)
     #expect(focus.request(first, isAble: true) == .nothing && focus.request(second, isAble: false) == .reject)
     #expect(focus.request(second, isAble: true) == .ask && focus.holder == first)
     #expect(focus.resign(second, isAble: true) == .nothing && focus.resign(first, isAble: false) == .reject)
     #expect(focus.holder == first && focus.resign(first, isAble: true) == .release && focus.holder == nil)
-    #expect(focus.request(second, isAble: true) == .take && focus.remove(first) == .nothing)
-    #expect(focus.remove(second) == .release && focus == FocusState())
+    #expect(focus.request(second, isAble: true) == .take)
+    #expect(focus.resign(second, isAble: true) == .release && focus == FocusState())
   }
 
   @Test("a terminal that keeps revoking granted modes is sent nothing for it")

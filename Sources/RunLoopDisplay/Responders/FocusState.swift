@@ -41,7 +41,4 @@ struct FocusState: Hashable, Sendable {
     holder = nil
     return .release
   }
-
-  /// Handles the removal of a responder, which cannot prevent it.
-  mutating func remove(_ leaving: Holder) -> Action { resign(leaving, isAble: true) }
 }

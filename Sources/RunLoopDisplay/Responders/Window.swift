@@ -115,7 +115,7 @@ open class Window: View {
     cancelTouches { $0.view?.isDescendant(of: view) ?? true }
     guard let responder = firstResponder as? View, responder.isDescendant(of: view) else { return }
     responder.resignFirstResponder()
-    var focus = focus
-    if focus.remove(ObjectIdentifier(responder)) == .release { firstResponder = nil }
+    // It may have declined, or passed the focus on to another view that leaves.
+    if let responder = firstResponder as? View, responder.isDescendant(of: view) { firstResponder = nil }
   }
 }

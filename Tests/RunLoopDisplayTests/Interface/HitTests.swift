@@ -124,4 +124,30 @@ struct HitTests {
     #expect(window.firstResponder == nil && !keeper.isFirstResponder && window.changes == 2)
     #expect(other.becomeFirstResponder())
   }
+
+  @Test("a view that leaves the window does not keep the focus that a responder in it passes to another one in it")
+  func passing() {
+    final class Passing: Button {
+      weak var follower: Button?
+      override func resignFirstResponder() -> Bool {
+        let hasResigned = super.resignFirstResponder()
+        if hasResigned { follower?.becomeFirstResponder() }
+        return hasResigned
+      }
+    }
+    let window = Window(frame: Rect(x: 0, y: 0, width: 20, height: 10))
+    let (box, first, second, other) = (View(), Passing("first"), Button("second"), Button("other"))
+    for button in [first, second] { box.addSubview(button) }
+    for view in [box, other] { window.addSubview(view) }
+    first.follower = second
+    first.becomeFirstResponder()
+    box.removeFromSuperview()
+    #expect(window.firstResponder == nil && !second.isFirstResponder)
+    // A follower that stays in the window gets the focus.
+    window.addSubview(box)
+    first.follower = other
+    first.becomeFirstResponder()
+    box.removeFromSuperview()
+    #expect(other.isFirstResponder)
+  }
 }
