@@ -30,8 +30,11 @@ extension Application: DisplayDeviceClient {
     items?.eventQueue.signal()
   }
 
-  /// Resumes presenting frames, starting with the whole screen.
+  /// Resumes presenting frames, starting with the whole screen, and makes source 0 cancel all touches.
   public func deviceDidResume(_ device: any DisplayDevice) {
+    // There was no notification of a stop by `SIGSTOP`.
+    events.append(.interruption)
+    items?.eventQueue.signal()
     frame.isSuspended = false
     frame.isPresentationForced = true
     setNeedsCommit()

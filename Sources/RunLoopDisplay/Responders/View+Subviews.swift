@@ -27,7 +27,8 @@ extension View {
     view.superview = self
     // The marks of a view that was elsewhere have not been propagated to this one.
     view.propagateMarks()
-    if view.window == nil, let window { view.enter(window) }
+    // Code that was called for the removal may have added it to its window again.
+    if view.window !== window { view.enter(window) }
     view.layer.setNeedsCompose()
   }
 
@@ -64,7 +65,7 @@ extension View {
     return false
   }
 
-  private func enter(_ window: Window) {
+  private func enter(_ window: Window?) {
     setWindow(window)
     notifyOfWindow()
   }

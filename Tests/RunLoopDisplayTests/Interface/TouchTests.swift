@@ -112,6 +112,35 @@ struct TouchTests {
     }
   }
 
+  @Test("a stop that was not announced, as by SIGSTOP, cancels touches when the process continues")
+  func unannouncedStop() throws {
+    try perform { stage, view in
+      stage.send(.press(3, 3), at: 10)
+      stage.at(30) { stage.device.resume() }
+      stage.send(.release(4, 4), at: 40)
+      try stage.run(until: 60)
+      #expect(stage.log.text == "began(view) cancelled(view)")
+    }
+  }
+
+  @Test("a view that its own code returns to its window while it is moved to another one arrives there")
+  func returning() {
+    final class Returning: View {
+      weak var home: Window?
+      override func didMoveToWindow() {
+        if window == nil, let home { home.addSubview(self) }
+      }
+    }
+    let windows = [Window(), Window()]
+    let (view, inner) = (Returning(), View())
+    view.addSubview(inner)
+    windows[0].addSubview(view)
+    view.home = windows[0]
+    windows[1].addSubview(view)
+    #expect(view.superview === windows[1] && windows[0].subviews.isEmpty && windows[1].subviews.count == 1)
+    #expect(view.window === windows[1] && inner.window === windows[1])
+  }
+
   @Test("the end of the application cancels touches")
   func end() throws {
     try perform { stage, view in
