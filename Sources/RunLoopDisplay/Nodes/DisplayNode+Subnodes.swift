@@ -86,6 +86,7 @@ extension DisplayNode {
     let isNew = claimUpdate()
     lock.unlock()
     if isNew { updates.enqueue(self) }
+    supernode?.subnodeDidChangeContent()
   }
 
   private var label: String { name ?? "a node" }

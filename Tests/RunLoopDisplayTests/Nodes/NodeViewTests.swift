@@ -101,6 +101,28 @@ struct NodeViewTests {
     }
   }
 
+  @Test("the layouts of all nodes around a node are made again when it needs another size")
+  func nestedLayout() throws {
+    try NodeStage.perform { stage in
+      let (title, text) = (stage.node(TextContent("title")), stage.node(TextContent("text")))
+      let row = stage.node(StackContent(.vertical, alignment: .start, [SubnodeContent(title)]))
+      row.addSubnode(title)
+      let node = stage.node(
+        StackContent(.vertical, alignment: .start, [SubnodeContent(row), SubnodeContent(text)]), width: 12)
+      node.frame.size.height = 4
+      node.addSubnode(row)
+      node.addSubnode(text)
+      stage.window.addSubview(node.view)
+      try stage.turns { [title, text, row, node].allSatisfy(\.isUpToDate) }
+      try stage.turn()
+      #expect(stage.text == "title\ntext")
+      onNewThread { title.content = TextContent("a longer title") }
+      try stage.turns { [title, text, row, node].allSatisfy(\.isUpToDate) }
+      try stage.turn()
+      #expect(stage.text == "a longer\ntitle\ntext")
+    }
+  }
+
   @Test("a frame that a superview sets becomes the node's frame")
   func superviewsFrame() throws {
     try NodeStage.perform { stage in
