@@ -60,7 +60,7 @@ open class TextField: View {
 
   /// The text.
   ///
-  /// Setting it moves the cursor to the end.
+  /// Setting a different text moves the cursor to the end.
   public var text: String {
     get { line.text }
     set {
@@ -213,7 +213,8 @@ open class TextField: View {
   }
 
   override open func pasted(_ text: String, isTruncated: Bool) {
-    replace { $0.insert(text.map { $0.isNewline ? " " : $0 }) }
+    // Terminals report a clipboard without text, such as an image, as an empty paste.
+    if !text.isEmpty { replace { $0.insert(text.map { $0.isNewline ? " " : $0 }) } }
   }
 
   override open func touchesBegan(_ touch: Touch) {

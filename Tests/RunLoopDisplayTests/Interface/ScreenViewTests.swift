@@ -204,6 +204,16 @@ struct ScreenViewTests {
     #expect(views.map(\.count) == [3, 3, 4, 3, 3, 4])
   }
 
+  @Test("an empty paste, as of an image, leaves the selection of a text field alone")
+  func emptyPaste() {
+    let field = TextField(text: "abc")
+    field.selectedRange = 1..<3
+    field.pasted("", isTruncated: false)
+    #expect(field.text == "abc" && field.selectedRange == 1..<3)
+    field.pasted("x", isTruncated: false)
+    #expect(field.text == "ax")
+  }
+
   @Test("a text field selects with Shift and the mouse, and typed text replaces the selection")
   func selection() throws {
     let window = Window(frame: Rect(x: 0, y: 0, width: 40, height: 3))
