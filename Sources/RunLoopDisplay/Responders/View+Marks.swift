@@ -20,6 +20,22 @@ extension View {
   /// Calling it again before the commit has no further effect. Within ``layoutSubviews()``, it requests another round
   /// in the same commit. After ``Window/layoutRounds`` rounds, marked views are not laid out, which is reported.
   public final func setNeedsLayout() {
+    if arrangesBySize { sizeMayHaveChanged() }
+    markForLayout()
+  }
+
+  /// Requests another layout of the views around this one that arrange their subviews by size.
+  final func sizeMayHaveChanged() {
+    if let superview, superview.arrangesBySize { superview.setNeedsLayout() }
+  }
+
+  /// Requests a drawing of contents whose size may have changed.
+  final func contentsDidChange() {
+    setNeedsDisplay()
+    sizeMayHaveChanged()
+  }
+
+  final func markForLayout() {
     guard !marks.contains(.layout) else { return }
     marks.insert(.layout)
     propagate(.layoutWithin)

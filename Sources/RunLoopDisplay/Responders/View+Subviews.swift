@@ -20,6 +20,7 @@ extension View {
     if view.window != nil, view.window !== window { view.removeFromSuperview() }
     if let before = view.superview {
       view.layer.setNeedsCompose()
+      view.sizeMayHaveChanged()
       before.subviews.removeAll { $0 === view }
     }
     subviews.insert(view, at: min(max(0, index), subviews.count))
@@ -30,6 +31,7 @@ extension View {
     // Code that was called for the removal may have added it to its window again.
     if view.window !== window { view.enter(window) }
     view.layer.setNeedsCompose()
+    view.sizeMayHaveChanged()
   }
 
   /// Removes the view from its superview.
@@ -43,6 +45,7 @@ extension View {
     window?.viewWillLeave(self)
     guard self.superview === superview else { return }
     superview.subviews.removeAll { $0 === self }
+    sizeMayHaveChanged()
     self.superview = nil
     guard window != nil else { return }
     setWindow(nil)

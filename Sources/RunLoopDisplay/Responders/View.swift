@@ -65,7 +65,7 @@ open class View: Responder {
       if bounds.origin != storedOrigin {
         storedOrigin = bounds.origin
         layer.setNeedsCompose()
-        setNeedsLayout()
+        markForLayout()
       }
       frame.size = bounds.size
     }
@@ -78,7 +78,7 @@ open class View: Responder {
     storedFrame = frame
     layer.setNeedsCompose()
     guard frame.size != before else { return }
-    setNeedsLayout()
+    markForLayout()
     setNeedsDisplay()
   }
 
@@ -87,7 +87,11 @@ open class View: Responder {
   /// Whether the view and its subviews are excluded from the screen and from hit testing, `false` by default.
   public var isHidden = false {
     willSet { if newValue != isHidden, newValue { layer.setNeedsCompose() } }
-    didSet { if oldValue != isHidden, !isHidden { layer.setNeedsCompose() } }
+    didSet {
+      guard oldValue != isHidden else { return }
+      sizeMayHaveChanged()
+      if !isHidden { layer.setNeedsCompose() }
+    }
   }
 
   /// Whether the view and its subviews receive touches and wheel events, `true` by default.
@@ -117,6 +121,9 @@ open class View: Responder {
   ///
   /// Views that are marked meanwhile are laid out and drawn in the same commit.
   open func layoutSubviews() {}
+
+  /// Whether the layout depends on the sizes that fit the subviews.
+  var arrangesBySize: Bool { false }
 
   /// Returns the size that fits the view's contents, which is the size of its frame by default.
   ///

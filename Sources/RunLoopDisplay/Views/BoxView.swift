@@ -32,6 +32,7 @@ open class BoxView: View {
     addSubview(content)
   }
 
+  override final var arrangesBySize: Bool { true }
   private var hasBorder: Bool { bounds.size.width >= 3 && bounds.size.height >= 3 }
 
   override open func layoutSubviews() {

@@ -9,7 +9,7 @@ import RunLoopCore
 open class Button: View {
   /// The text.
   public var title: String {
-    didSet { if title != oldValue { setNeedsDisplay() } }
+    didSet { if title != oldValue { contentsDidChange() } }
   }
   /// The style of the button, plain by default.
   public var style = Style.plain {

@@ -4,7 +4,7 @@
 ///
 /// Columns are as wide as the widest of their views and rows as high as the highest, by ``View/sizeThatFits(_:)``.
 /// Flexible columns and rows share the remaining space equally. If there is too little space, the first columns and
-/// rows take precedence. Hidden views keep their cells.
+/// rows take precedence. Hidden views keep their cells, and those that were removed leave theirs empty.
 ///
 /// ```Swift
 /// let grid = GridView(columnSpacing: 1)
@@ -42,6 +42,7 @@ open class GridView: View {
   }
 
   override open var drawsContents: Bool { false }
+  override final var arrangesBySize: Bool { true }
 
   /// The number of rows.
   public final var rowCount: Int { rows.count }
@@ -86,7 +87,9 @@ open class GridView: View {
 
   /// Returns the sizes of the views of each row, or nil in flexible columns, whose width is not known yet.
   private func measure(in room: Size, without flexible: Set<Int>) -> [[Size?]] {
-    rows.map { row in row.views.enumerated().map { flexible.contains($0) ? nil : $1.sizeThatFits(room) } }
+    rows.map { row in
+      row.views.enumerated().map { flexible.contains($0) ? nil : $1.superview === self ? $1.sizeThatFits(room) : .zero }
+    }
   }
 
   private func widths(_ sizes: [[Size?]], without flexible: Set<Int>) -> [Int?] {

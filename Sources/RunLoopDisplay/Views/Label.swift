@@ -23,7 +23,7 @@ open class Label: View {
 
   /// The text, which is shown according to ``lineBreakMode`` if it does not fit.
   public var text: String {
-    didSet { if text != oldValue { setNeedsDisplay() } }
+    didSet { if text != oldValue { contentsDidChange() } }
   }
   /// The style of the text.
   public var style: Style {
@@ -36,7 +36,7 @@ open class Label: View {
 
   /// The handling of text that is wider than the label, `clipping` by default.
   public var lineBreakMode = LineBreakMode.clipping {
-    didSet { if lineBreakMode != oldValue { setNeedsDisplay() } }
+    didSet { if lineBreakMode != oldValue { contentsDidChange() } }
   }
 
   /// Creates a label.

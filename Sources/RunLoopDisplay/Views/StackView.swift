@@ -4,7 +4,9 @@
 ///
 /// Each arranged view gets the length that it needs, by its ``View/sizeThatFits(_:)``. Flexible views share the
 /// remaining length equally. If there is too little space, the views at the end are shortened, so that those at the
-/// beginning stay visible on a small screen. Hidden views take up no space.
+/// beginning stay visible on a small screen. Hidden views and those that were removed take up no space.
+///
+/// Labels, buttons, stacks and grids whose size changes are arranged again. For other views, call ``setNeedsLayout()``.
 ///
 /// ```Swift
 /// let stack = StackView(.vertical, spacing: 1)
@@ -42,6 +44,7 @@ open class StackView: View {
   }
 
   override open var drawsContents: Bool { false }
+  override final var arrangesBySize: Bool { true }
 
   /// Adds a view at the end.
   ///
@@ -65,10 +68,12 @@ open class StackView: View {
     setNeedsLayout()
   }
 
+  private var visibleViews: [View] { arrangedSubviews.filter { $0.superview === self && !$0.isHidden } }
+
   override open func layoutSubviews() {
     let margins = layoutMargins.clamped
     let room = Rect(origin: bounds.origin + margins.origin, size: margins.within(bounds.size))
-    let views = arrangedSubviews.filter { $0.superview === self && !$0.isHidden }
+    let views = visibleViews
     let lengths = Arrangement.lengths(
       views.map { view in
         guard !flexible.contains(ObjectIdentifier(view)) else { return nil }
@@ -89,7 +94,8 @@ open class StackView: View {
   /// The size that fits all views.
   override open func sizeThatFits(_ size: Size) -> Size {
     let margins = layoutMargins.clamped
-    let sizes = arrangedSubviews.filter { !$0.isHidden }.map { $0.sizeThatFits(size) }
+    let room = margins.within(size)
+    let sizes = visibleViews.map { $0.sizeThatFits(room) }
     let gaps = spacing.clampedLength * max(0, sizes.count - 1)
     let (widths, heights) = (sizes.map(\.width.clampedLength), sizes.map(\.height.clampedLength))
     let isHorizontal = axis == .horizontal

@@ -53,6 +53,70 @@ struct ScreenViewTests {
     #expect(try shown(stack, width: 3, height: 3) == " b\n\n c")
   }
 
+  @Test("stacks, grids and boxes arrange their views again when one changes its size, hides, leaves or returns")
+  func rearranging() throws {
+    try Stage.perform(width: 14, height: 4) { stage in
+      stage.logged = { _ in false }
+      let (label, button, last) = (Label("a"), Button("b"), Label("|"))
+      let inner = StackView(.horizontal, spacing: 1)
+      for view in [label, button] { inner.addArrangedSubview(view) }
+      let grid = GridView()
+      grid.addRow(with: [BoxView(content: inner), last])
+      let stack = StackView(.horizontal, frame: stage.window.bounds)
+      stack.addArrangedSubview(grid)
+      stage.window.addSubview(stack)
+      @MainActor func expect(_ text: String) { #expect(stage.device.shown.text(row: 1) == text) }
+      stage.at(100) {
+        stack.frame = stage.window.bounds
+        label.text = "long"
+      }
+      stage.at(200) {
+        expect("│long b│")
+        label.isHidden = true
+      }
+      stage.at(300) {
+        expect("│b│")
+        label.isHidden = false
+        button.title = "[b]"
+      }
+      stage.at(400) {
+        expect("│long [b]│")
+        label.removeFromSuperview()
+      }
+      stage.at(500) {
+        expect("│[b]│")
+        inner.addSubview(label)
+        inner.spacing = 0
+      }
+      stage.at(600) {
+        expect("│long[b]│")
+        label.lineBreakMode = .wordWrapping
+        label.text = "x\ny"
+      }
+      stage.at(700) {
+        expect("│x[b]│")
+        #expect(stage.device.shown.text(row: 0) == "╭────╮|" && stage.device.shown.text(row: 2) == "│y   │")
+      }
+      try stage.run(until: 800)
+    }
+  }
+
+  @Test("the size that fits a stack or grid takes the margins into account, and leaves out views that were removed")
+  func fittingSizes() {
+    let label = Label("aaaa bbbb cccc dddd")
+    label.lineBreakMode = .wordWrapping
+    let stack = StackView(.vertical)
+    stack.layoutMargins = Insets(left: 5, right: 5)
+    stack.addArrangedSubview(label)
+    let removed = Label("a long label\nthat was removed")
+    stack.addArrangedSubview(removed)
+    let grid = GridView()
+    grid.addRow(with: [removed, Label("x")])
+    #expect(stack.sizeThatFits(Size(width: 20, height: 10)) == Size(width: 19, height: 2))
+    stack.addArrangedSubview(removed)
+    #expect(grid.sizeThatFits(Size(width: 20, height: 10)) == Size(width: 1, height: 1))
+  }
+
   @Test("a box has a border and a title that is truncated, and neither if there is no room")
   func box() throws {
     #expect(
