@@ -47,7 +47,7 @@ extension HTTP {
     /// Whether the client accepts requests, is stopping, or has finished.
     public var state: State { core.state }
 
-    /// The stored cookies, if the configuration allows cookies to be stored.
+    /// The stored cookies that have not expired, if the configuration allows cookies to be stored.
     public var cookies: [Cookie] { core.jar.all }
 
     /// Adds cookies, each of which replaces an existing cookie with the same name, domain, path and port.

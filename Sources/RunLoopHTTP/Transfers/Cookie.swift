@@ -83,11 +83,11 @@ extension HTTP.Cookie {
 
   /// Whether a cookie may cover all hosts below a domain, which requires that it is not a public suffix.
   ///
-  /// Like curl, rejects a domain that ends in a dot, because the public suffix list has no such names.
+  /// Like curl, rejects a domain that ends in a dot, because the public suffix list has no such names. A last label
+  /// that begins with a digit is part of a numeric address, and addresses with the same end are unrelated.
   private static func canBeShared(_ domain: String) -> Bool {
-    guard domain.contains("."), !domain.hasSuffix("."), !domain.contains(":"),
-      (try? WebAddress("http://\(domain)/"))?.isNumeric == false
-    else { return false }
+    let labels = domain.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard labels.count > 1, let first = labels.last?.first, !(48...57).contains(first) else { return false }
     return HostName.isPublicSuffix(domain) != true
   }
 
@@ -169,11 +169,11 @@ extension HTTP.Cookie {
 
   func isMeant(for address: WebAddress, now: Int64) -> Bool {
     guard domain == address.host || !isHostOnly && Self.isBelow(address.host, domain) else { return false }
-    guard !isSecure || address.isTLS, port == Self.port(of: address), expires.map({ $0 > now }) ?? true else {
-      return false
-    }
+    guard !isSecure || address.isTLS, port == Self.port(of: address), !hasExpired(at: now) else { return false }
     return Self.isBelow(path: address.path, path)
   }
+
+  func hasExpired(at now: Int64) -> Bool { expires.map { $0 <= now } ?? false }
 
   private static func isBelow(path: String, _ other: String) -> Bool {
     guard path.hasPrefix(other) else { return false }

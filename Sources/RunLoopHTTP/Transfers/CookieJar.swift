@@ -19,7 +19,8 @@ final class CookieJar: @unchecked Sendable {
     lock.withLock {
       for cookie in set {
         // RFC 6265bis, section 5.7: an insecure connection must not shadow a secure cookie.
-        guard address.isTLS || !cookies.contains(where: { $0.isSecure && cookie.shadows($0) }) else { continue }
+        let isShadow = cookies.contains { $0.isSecure && cookie.shadows($0) && !$0.hasExpired(at: now) }
+        guard address.isTLS || !isShadow else { continue }
         taken.append(cookie)
         keep(cookie, now)
       }
@@ -34,8 +35,8 @@ final class CookieJar: @unchecked Sendable {
 
   /// Stores or removes a cookie; requires the lock.
   private func keep(_ cookie: HTTP.Cookie, _ now: Int64) {
-    cookies.removeAll { $0.isSame(as: cookie) }
-    guard cookie.expires.map({ $0 > now }) ?? true else { return }
+    cookies.removeAll { $0.isSame(as: cookie) || $0.hasExpired(at: now) }
+    guard !cookie.hasExpired(at: now) else { return }
     let ofDomain = cookies.indices.filter { cookies[$0].domain == cookie.domain }
     if ofDomain.count >= Self.domainLimit { cookies.remove(at: ofDomain[0]) }
     if cookies.count >= Self.limit { cookies.removeFirst() }
@@ -51,6 +52,6 @@ final class CookieJar: @unchecked Sendable {
       .joined(separator: "; ")
   }
 
-  var all: [HTTP.Cookie] { lock.withLock { cookies } }
+  var all: [HTTP.Cookie] { lock.withLock { cookies.filter { !$0.hasExpired(at: WebDate.now) } } }
   func removeAll() { lock.withLock { cookies = [] } }
 }
