@@ -36,6 +36,11 @@ import Testing
     #expect(read[1].parameters["nonce"] == "n\"x")
     #expect(Challenge.best(of: ["WWW-Authenticate": text])?.scheme == "digest")
     #expect(Challenge.best(of: ["WWW-Authenticate": "Negotiate, NTLM"]) == nil)
+    for value in ["YII/a+b==", "TlRM/", "a", ""] {
+      #expect(Challenge.read("NTLM \(value) ,Basic realm=x").map(\.scheme) == ["ntlm", "basic"], "\(value)")
+      let last = Challenge.best(of: ["WWW-Authenticate": "Digest nonce=\"a\", NTLM \(value)"])
+      #expect(last?.parameters == ["nonce": "a"], "\(value)")
+    }
     #expect(
       Challenge.best(of: ["WWW-Authenticate": "Digest nonce=\"n\", qop=\"auth-conf\", Basic realm=x"])?.scheme
         == "basic"

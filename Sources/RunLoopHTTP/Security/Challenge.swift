@@ -23,13 +23,15 @@ struct Challenge: Hashable, Sendable {
       guard !rest.isEmpty else { return challenges }
       let word = token()
       guard !word.isEmpty else { return challenges }
-      var ahead = rest.drop { $0 == 32 || $0 == 9 }
+      let ahead = rest.drop { $0 == 32 || $0 == 9 }
       guard ahead.first == 61, !challenges.isEmpty else {
         challenges.append(Challenge(scheme: word.lowercased()))
+        // Schemes that are not supported may have a single value in base64 in place of parameters.
+        let after = ahead.drop { HTTP.Headers.isToken(CollectionOfOne($0)) || $0 == 47 }.drop { $0 == 61 || $0 == 32 }
+        if after.first ?? 44 == 44 { rest = after }
         continue
       }
-      ahead = ahead.dropFirst().drop { $0 == 32 || $0 == 9 }
-      rest = ahead
+      rest = ahead.dropFirst().drop { $0 == 32 || $0 == 9 }
       var value: [UInt8] = []
       if rest.first == 34 {
         rest = rest.dropFirst()
