@@ -66,6 +66,28 @@ import Testing
     #expect(!HTTP.Multipart([.init("a", stream)]).content.isRepeatable)
   }
 
+  @Test("a part can be a form of its own, and its type can have a quoted parameter")
+  func nested() throws {
+    let scratch = Scratch()
+    scratch.make("file", text: "of a file")
+    let inner = HTTP.Multipart([
+      .init("text", .text("é"), type: "text/plain; charset=\"utf-8\"\r\nX: y"), .init("file", .file(scratch("file"))),
+    ])
+    let outer = HTTP.Multipart([.init("inner", inner.content, type: inner.contentType)])
+    let expected = """
+      --\(outer.boundary)\r\nContent-Disposition: form-data; name="inner"\r\nContent-Type: \(inner.contentType)\r\n\r\n\
+      --\(inner.boundary)\r\nContent-Disposition: form-data; name="text"\r\n\
+      Content-Type: text/plain; charset="utf-8"%0D%0AX: y\r\n\r\né\r\n\
+      --\(inner.boundary)\r\nContent-Disposition: form-data; name="file"\r\n\r\nof a file\r\n--\(inner.boundary)--\r\n\
+      \r\n--\(outer.boundary)--\r\n
+      """
+    let source = try outer.content.open {}
+    #expect(source.length == Int64(expected.utf8.count))
+    var (body, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 1000))
+    while case .bytes(let count) = buffer.withUnsafeMutableBytes({ source.read(into: $0) }) { body += buffer[..<count] }
+    #expect(String(decoding: body, as: UTF8.self) == expected)
+  }
+
   @Test("a file that is missing or grows is an error, and so is an empty form")
   func faults() throws {
     let scratch = Scratch()

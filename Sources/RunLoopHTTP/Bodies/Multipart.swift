@@ -23,22 +23,14 @@ extension HTTP {
 
       fileprivate var head: String {
         // Escapes names in the same way as browsers, so that they cannot end the quoted string or the line.
-        func quoted(_ text: String) -> String {
-          var result = ""
-          for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "%22"
-            case "\r": result += "%0D"
-            case "\n": result += "%0A"
-            default: result.unicodeScalars.append(scalar)
-            }
-          }
-          return result
+        func escaped(_ text: String, quote: String = "%22") -> String {
+          let codes: [Unicode.Scalar: String] = ["\"": quote, "\r": "%0D", "\n": "%0A"]
+          return text.unicodeScalars.map { codes[$0] ?? String($0) }.joined()
         }
-        var head = "Content-Disposition: form-data; name=\"\(quoted(name))\""
-        if let fileName { head += "; filename=\"\(quoted(fileName))\"" }
+        var head = "Content-Disposition: form-data; name=\"\(escaped(name))\""
+        if let fileName { head += "; filename=\"\(escaped(fileName))\"" }
         head += "\r\n"
-        if let type { head += "Content-Type: \(quoted(type))\r\n" }
+        if let type { head += "Content-Type: \(escaped(type, quote: "\""))\r\n" }
         return head + "\r\n"
       }
     }
@@ -84,10 +76,9 @@ final class ChainSource: BodySource {
     (self.contents, self.onBytes) = (contents, onBytes)
     var lengths: [Int64?] = []
     for content in contents {
-      if case .file(let path) = content.kind {
-        lengths.append(try FileSource(path).length)
-      } else {
-        lengths.append(content.length)
+      switch content.kind {
+      case .bytes, .stream: lengths.append(content.length)
+      case .file, .chain: lengths.append(try content.open(onBytes: onBytes).length)
       }
     }
     self.lengths = lengths
