@@ -149,6 +149,49 @@ struct ExchangeTests {
     }
   }
 
+  @Test("a credential that was sent with a stale nonce is sent again without another challenge")
+  func staleNonces() async throws {
+    let asked = Counter()
+    let server = try LyingServer { exchange in
+      let number = asked.add()
+      if number == 3 { return exchange.answer("welcome") }
+      let stale = number == 2 ? ", stale=true" : ""
+      exchange.answer(
+        "", status: "401 No", "WWW-Authenticate: Digest realm=\"r\", nonce=\"\(number)\", qop=\"auth\"\(stale)")
+    }
+    await apart {
+      let loaded = load(server.request()) { recorder in
+        recorder.challenge = {
+          $0.sender?.use(URLCredential(user: "user", password: "right", persistence: .none), for: $0)
+        }
+      }
+      #expect(loaded.log.text == "challenge 0 response 200 data finish")
+    }
+  }
+
+  @Test("failures with one server do not count for another, to which a redirect leads")
+  func failuresElsewhere() async throws {
+    @Sendable func answer(
+      _ exchange: LyingServer.Exchange, _ password: String, _ status: String, _ fields: String...
+    ) {
+      let isRight = exchange.field("Authorization") == "Basic " + Data("user:\(password)".utf8).base64EncodedString()
+      let line = isRight ? status : "401 No"
+      exchange.answer([], status: line, isRight ? fields : ["WWW-Authenticate: Basic realm=\"r\""])
+    }
+    let other = try LyingServer { answer($0, "third", "200 OK") }
+    let server = try LyingServer { answer($0, "second", "302 Found", "Location: \(other.url())") }
+    await apart {
+      let passwords = Box(["first", "second", "third"])
+      let loaded = load(server.request()) { recorder in
+        recorder.challenge = {
+          let password = passwords.update { $0.removeFirst() }
+          $0.sender?.use(URLCredential(user: "user", password: password, persistence: .none), for: $0)
+        }
+      }
+      #expect(loaded.log.text == "challenge 0 challenge 1 redirect 302 challenge 0 response 200 finish")
+    }
+  }
+
   @Test("errors are URLErrors with the URL, the text and the cause, and without secrets")
   func errors() async throws {
     let server = try LyingServer { exchange in

@@ -68,7 +68,9 @@ extension HTTP.Connection {
   ) {
     lock.lock()
     guard phase == .running, asking.generation == generation else { return lock.unlock() }
-    if asking.authorization != nil {
+    if authentication.origin != address.origin { authentication.failures = 0 }
+    // A credential that was sent with a stale nonce was not rejected.
+    if asking.authorization != nil, !asked.isStale || authentication.challenge?.isStale != false {
       authentication.failures += 1
       authentication.credential = nil
     }
