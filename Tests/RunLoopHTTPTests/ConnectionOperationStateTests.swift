@@ -23,13 +23,14 @@ import Testing
       [.start: "paused", .pause: "paused", .resume: "executing resume", .cancel: "paused cancel", .end: "finished"]
     ),
     // An operation paused before its start is started by the resumption.
-    ([.pause], [.start: "paused", .pause: "paused", .resume: "executing start", .cancel: "paused", .end: "finished"]),
+    ([.pause], [.start: "paused", .pause: "paused", .resume: "executing start", .cancel: "ready", .end: "finished"]),
     // An operation cancelled before its start ends when it is started, and only once.
     ([.cancel], [.start: "ready cancel", .pause: "ready", .resume: "ready", .cancel: "ready", .end: "finished"]),
     ([.cancel, .start], [.start: "ready", .pause: "ready", .resume: "ready", .cancel: "ready", .end: "finished"]),
+    // Also if it was paused, because a queue does not start a paused operation.
     (
       [.pause, .cancel],
-      [.start: "paused cancel", .pause: "paused", .resume: "paused", .cancel: "paused", .end: "finished"]
+      [.start: "ready cancel", .pause: "ready", .resume: "ready", .cancel: "ready", .end: "finished"]
     ),
     (
       [.start, .cancel],

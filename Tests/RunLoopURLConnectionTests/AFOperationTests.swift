@@ -70,6 +70,35 @@ struct AFOperationTests {
     #expect(ends.value == 1 && server.requests.value == [])
   }
 
+  @Test("an operation that is paused and then cancelled finishes in its queue", arguments: [true, false])
+  func pausedAndCancelled(isQueuedFirst: Bool) async throws {
+    let operation = AFHTTPRequestOperation(request: URLRequest(url: URL(fileURLWithPath: "/")))
+    let queue = OperationQueue()
+    queue.isSuspended = true
+    if isQueuedFirst { queue.addOperation(operation) }
+    operation.pause()
+    if !isQueuedFirst { queue.addOperation(operation) }
+    queue.isSuspended = false
+    #expect(!operation.isReady)
+    operation.cancel()
+    await eventually { operation.isFinished }
+    #expect((operation.error as? URLError)?.code == .cancelled && !operation.isPaused())
+  }
+
+  @Test("an operation that is never started is released, and leaves its completion group")
+  func unstarted() {
+    let group = DispatchGroup()
+    weak var released: AFHTTPRequestOperation?
+    do {
+      let operation = AFHTTPRequestOperation(request: URLRequest(url: URL(fileURLWithPath: "/")))
+      released = operation
+      operation.completionGroup = group
+      operation.setCompletionBlockWithSuccess({ _, _ in }, failure: { _, _ in })
+    }
+    #expect(released == nil)
+    #expect(group.wait(timeout: .now()) == .success)
+  }
+
   @Test("an operation cancelled in flight finishes with the error, and the server sees it disconnect")
   func cancelledInFlight() async throws {
     let server = try LyingServer { _ in }

@@ -47,10 +47,11 @@ package struct ConnectionOperationState: Sendable, Hashable {
     case .cancel:
       guard !isCancelled, phase != .finished else { return nil }
       isCancelled = true
-      // An operation that was never started ends once it is started, like all operations in Foundation.
-      guard hasStarted else { return nil }
-      isEnding = true
-      return .cancel
+      // An operation that was never started ends once it is started, like all operations in Foundation. A queue does
+      // not start one that is paused.
+      if !hasStarted { phase = .ready }
+      isEnding = hasStarted
+      return hasStarted ? .cancel : nil
     case .end:
       phase = .finished
       return nil
@@ -58,7 +59,7 @@ package struct ConnectionOperationState: Sendable, Hashable {
   }
 
   private mutating func start() -> Hop? {
-    guard phase == .ready || (isCancelled && phase == .paused), !isEnding else { return nil }
+    guard phase == .ready, !isEnding else { return nil }
     guard !isCancelled else {
       isEnding = true
       return .cancel

@@ -77,18 +77,31 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     _ success: (@Sendable (AFHTTPRequestOperation, Any?) -> Void)?,
     failure: (@Sendable (AFHTTPRequestOperation, any Error) -> Void)? = nil
   ) {
-    let (queue, group) = (completionQueue ?? .main, completionGroup)
-    group?.enter()
-    whenFinished { [self] in
+    let (queue, entry) = (completionQueue ?? .main, completionGroup.map { GroupEntry($0) })
+    // A strong reference would keep an operation that is never started.
+    whenFinished { [weak self] in
+      guard let self else { return }
       Self.processing.async { [self] in
         _ = serialized
         queue.async { [self] in
           if let error { failure?(self, error) } else { success?(self, responseObject) }
-          group?.leave()
+          withExtendedLifetime(entry) {}
         }
       }
     }
   }
+}
+
+/// Enters a group, and leaves it when the last reference is released, also by an operation that is never started.
+private final class GroupEntry: Sendable {
+  private let group: DispatchGroup
+
+  init(_ group: DispatchGroup) {
+    self.group = group
+    group.enter()
+  }
+
+  deinit { group.leave() }
 }
 
 extension AFURLConnectionOperation {
