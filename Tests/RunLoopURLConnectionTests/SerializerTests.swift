@@ -34,6 +34,46 @@ struct SerializerTests {
     #expect(QueryPair.text(of: ["s": Set([2.0, 1.5])]) == "s=1.5&s=2")
   }
 
+  @Test("a value that is optional is written without that, and data as its bytes")
+  func wrappedValues() throws {
+    let values: [String: Any?] = ["a": "x", "b": nil, "c": ["d": Optional(1)], "e": Data("é".utf8)]
+    #expect(QueryPair.text(of: values) == "a=x&b=&c%5Bd%5D=1&e=%C3%A9")
+    let bytes = Data([0xff, 0, 0x80])
+    let request = try AFHTTPRequestSerializer().multipartFormRequest(
+      withMethod: "POST", urlString: "http://host/", parameters: ["key": bytes]
+    ) { _ in }
+    let stream = try #require(request.httpBodyStream)
+    stream.open()
+    var buffer = [UInt8](repeating: 0, count: 1000)
+    let body = Data(buffer[..<stream.read(&buffer, maxLength: 1000)])
+    #expect(body.range(of: Data("name=\"key\"\r\n\r\n".utf8) + bytes + Data("\r\n".utf8)) != nil)
+  }
+
+  @Test("a header is set, read and removed in any case")
+  func headerNames() throws {
+    let serializer = AFHTTPRequestSerializer()
+    serializer.setValue("mine", forHTTPHeaderField: "user-agent")
+    serializer.setAuthorizationHeaderFieldWithUsername("user", password: "pass")
+    serializer.setValue("token", forHTTPHeaderField: "AUTHORIZATION")
+    #expect(serializer.value(forHTTPHeaderField: "User-Agent") == "mine")
+    #expect(serializer.httpRequestHeaders.keys.filter { $0.lowercased() == "user-agent" } == ["user-agent"])
+    serializer.clearAuthorizationHeader()
+    let request = try serializer.request(withMethod: "GET", urlString: "http://host/", parameters: nil)
+    #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
+    #expect(request.value(forHTTPHeaderField: "User-Agent") == "mine")
+  }
+
+  @Test("an empty path means the manager's own URL")
+  func emptyPath() {
+    let manager = AFHTTPRequestOperationManager(baseURL: URL(string: "http://host/api"))
+    manager.operationQueue.isSuspended = true
+    let operation = manager.get("", parameters: ["a": 1], success: nil, failure: nil)
+    #expect(operation?.request.url?.absoluteString == "http://host/api/?a=1")
+    operation?.cancel()
+    manager.operationQueue.isSuspended = false
+    manager.operationQueue.waitUntilAllOperationsAreFinished()
+  }
+
   @Test("acceptable content types are set on an operation's serializer or its manager's")
   func acceptance() async throws {
     let server = try LyingServer { $0.answer("hello", "Content-Type: text/plain") }
@@ -105,6 +145,8 @@ struct SerializerTests {
     let good = try response(200, "application/json; charset=utf-8")
     #expect(try json.responseObject(for: good, data: Data("[1, 2]".utf8)) as? [Int] == [1, 2])
     #expect(try json.responseObject(for: good, data: Data()) == nil)
+    let spaced = try response(200, "Application/JSON ; charset=utf-8")
+    #expect(try json.responseObject(for: spaced, data: Data("[1, 2]".utf8)) as? [Int] == [1, 2])
     #expect(try json.responseObject(for: good, data: Data(" ".utf8)) == nil)
     json.removesKeysWithNullValues = true
     let object = try json.responseObject(for: good, data: Data("{\"a\": null, \"b\": [{\"c\": null}]}".utf8))

@@ -123,7 +123,9 @@ open class AFHTTPRequestOperationManager: @unchecked Sendable {
     _ urlString: String, parameters: Any?, success: Success?, failure: Failure?
   ) -> AFHTTPRequestOperation? { begin("DELETE", urlString, parameters, success, failure) }
 
-  private func absolute(_ path: String) -> String { URL(string: path, relativeTo: baseURL)?.absoluteString ?? path }
+  private func absolute(_ path: String) -> String {
+    (path.isEmpty ? baseURL : URL(string: path, relativeTo: baseURL))?.absoluteString ?? path
+  }
 
   private func begin(
     _ method: String, _ path: String, _ parameters: Any?, _ success: Success?, _ failure: Failure?

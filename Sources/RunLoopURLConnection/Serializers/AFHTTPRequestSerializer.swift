@@ -39,10 +39,15 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
   }
 
   /// Sets a header for all requests; nil removes it.
-  open func setValue(_ value: String?, forHTTPHeaderField field: String) { httpRequestHeaders[field] = value }
+  open func setValue(_ value: String?, forHTTPHeaderField field: String) {
+    httpRequestHeaders = httpRequestHeaders.filter { $0.key.lowercased() != field.lowercased() }
+    httpRequestHeaders[field] = value
+  }
 
   /// Returns a header of all requests.
-  open func value(forHTTPHeaderField field: String) -> String? { httpRequestHeaders[field] }
+  open func value(forHTTPHeaderField field: String) -> String? {
+    httpRequestHeaders.first { $0.key.lowercased() == field.lowercased() }?.value
+  }
 
   /// Sends a user name and a password with each request, using Basic authentication.
   open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
@@ -89,7 +94,7 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     var request = try request(withMethod: method, urlString: urlString, parameters: nil)
     let form = MultipartForm(stringEncoding)
     for pair in QueryPair.pairs(of: parameters) {
-      form.appendPart(withForm: pair.value.data(using: stringEncoding) ?? Data(), name: pair.name)
+      form.appendPart(withForm: pair.data ?? pair.value.data(using: stringEncoding) ?? Data(), name: pair.name)
     }
     try block(form)
     let stream = form.stream()
@@ -116,18 +121,13 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     guard !query.isEmpty else { return request }
     if encodesInURI(request) {
       guard let url = request.url else { throw URLError(.badURL) }
-      let text = url.absoluteString
-      let parts = text.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+      let parts = url.absoluteString.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
       let joined = "\(parts[0])\(url.query == nil ? "?" : "&")\(query)" + (parts.count > 1 ? "#\(parts[1])" : "")
       guard let extended = URL(string: joined) else { throw URLError(.badURL) }
       request.url = extended
-    } else {
-      if request.value(forHTTPHeaderField: "Content-Type") == nil {
-        request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
-      }
-      request.httpBody = query.data(using: stringEncoding)
+      return request
     }
-    return request
+    return withBody(request, query.data(using: stringEncoding), "application/x-www-form-urlencoded")
   }
 
   /// Whether a request's parameters are written to its URL.
@@ -143,6 +143,16 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     }
     return request
   }
+
+  /// Returns the request with the headers of all requests, and with a body, whose type is set unless it has one.
+  func withBody(_ request: URLRequest, _ body: Data?, _ type: String) -> URLRequest {
+    var request = withHeaders(request)
+    request.httpBody = body
+    if request.value(forHTTPHeaderField: "Content-Type") == nil {
+      request.setValue(type, forHTTPHeaderField: "Content-Type")
+    }
+    return request
+  }
 }
 
 /// Writes parameters as a JSON body.
@@ -155,21 +165,16 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
   open override func requestBySerializingRequest(
     _ request: URLRequest, withParameters parameters: Any?
   ) throws -> URLRequest {
-    guard !encodesInURI(request) else {
+    guard let parameters, !encodesInURI(request) else {
       return try super.requestBySerializingRequest(request, withParameters: parameters)
     }
-    var request = withHeaders(request)
-    guard let parameters else { return request }
     // Invalid JSON objects would trap.
     guard JSONSerialization.isValidJSONObject(parameters) else {
       throw CocoaError(
         .propertyListWriteInvalid, userInfo: [NSLocalizedDescriptionKey: "the parameters cannot be written as JSON"])
     }
-    request.httpBody = try JSONSerialization.data(withJSONObject: parameters, options: writingOptions)
-    if request.value(forHTTPHeaderField: "Content-Type") == nil {
-      request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-    }
-    return request
+    let body = try JSONSerialization.data(withJSONObject: parameters, options: writingOptions)
+    return withBody(request, body, "application/json")
   }
 }
 
@@ -183,20 +188,15 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
   open override func requestBySerializingRequest(
     _ request: URLRequest, withParameters parameters: Any?
   ) throws -> URLRequest {
-    guard !encodesInURI(request) else {
+    guard let parameters, !encodesInURI(request) else {
       return try super.requestBySerializingRequest(request, withParameters: parameters)
     }
-    var request = withHeaders(request)
-    guard let parameters else { return request }
     guard PropertyListSerialization.propertyList(parameters, isValidFor: format) else {
       throw CocoaError(
         .propertyListWriteInvalid,
         userInfo: [NSLocalizedDescriptionKey: "the parameters cannot be written as a property list"])
     }
-    request.httpBody = try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: 0)
-    if request.value(forHTTPHeaderField: "Content-Type") == nil {
-      request.setValue("application/x-plist", forHTTPHeaderField: "Content-Type")
-    }
-    return request
+    let body = try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: 0)
+    return withBody(request, body, "application/x-plist")
   }
 }

@@ -49,7 +49,8 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
   open func validateResponse(_ response: HTTPURLResponse?, data: Data?) throws {
     guard let response else { return }
     var found: NSError?
-    let type = response.mimeType ?? "application/octet-stream"
+    // Foundation keeps a space before the parameters.
+    let type = (response.mimeType ?? "application/octet-stream").trimmingCharacters(in: .whitespaces)
     if let acceptableContentTypes, let data, !data.isEmpty, !acceptableContentTypes.contains(type.lowercased()) {
       found = failure(.cannotDecodeContentData, "the body's type is \(type)", response, data)
     }

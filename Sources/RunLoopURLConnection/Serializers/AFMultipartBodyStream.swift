@@ -78,14 +78,7 @@ final class AFMultipartBodyStream: InputStream {
   /// Returns the same body from its beginning; reading it fails if a part is a stream that has been read.
   func fresh() -> AFMultipartBodyStream { AFMultipartBodyStream(sources, throttle) }
 
-  var isRepeatable: Bool {
-    sources.allSatisfy { source in
-      switch source {
-      case .data, .file: true
-      case .stream: false
-      }
-    }
-  }
+  var isRepeatable: Bool { sources.allSatisfy { if case .stream = $0 { false } else { true } } }
 
   override var streamStatus: Status { status }
   override var streamError: (any Error)? { failed }

@@ -10,6 +10,8 @@ import Foundation
 struct QueryPair: Equatable {
   var name: String
   var value: String
+  /// The bytes that are the value in a multipart form; nil for the text.
+  var data: Data?
 
   static func pairs(of parameters: Any?) -> [QueryPair] { pairs(nil, parameters ?? [String: Any]()) }
 
@@ -22,8 +24,10 @@ struct QueryPair: Equatable {
     case let array as [Any]: array.flatMap { pairs("\(key ?? "")[]", $0) }
     case let set as Set<AnyHashable>:
       set.map { text($0.base) }.sorted().flatMap { pairs(key ?? "", $0) }
+    case let value where Mirror(reflecting: value).displayStyle == .optional:
+      pairs(key, Mirror(reflecting: value).children.first?.value ?? NSNull())
     case is NSNull: [QueryPair(name: key ?? "", value: "")]
-    default: [QueryPair(name: key ?? "", value: text(value))]
+    default: [QueryPair(name: key ?? "", value: text(value), data: value as? Data)]
     }
   }
 
@@ -34,6 +38,7 @@ struct QueryPair: Equatable {
     case let number as UInt64: "\(number)"
     case let number as Double: String(format: "%.16g", number)
     case let number as Float: String(format: "%.7g", number)
+    case let data as Data: String(decoding: data, as: UTF8.self)
     default: "\(value)"
     }
   }
