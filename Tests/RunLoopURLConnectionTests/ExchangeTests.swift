@@ -159,7 +159,7 @@ struct ExchangeTests {
       exchange.answer(
         "", status: "401 No", "WWW-Authenticate: Digest realm=\"r\", nonce=\"\(number)\", qop=\"auth\"\(stale)")
     }
-    await apart {
+    await elsewhere {
       let loaded = load(server.request()) { recorder in
         recorder.challenge = {
           $0.sender?.use(URLCredential(user: "user", password: "right", persistence: .none), for: $0)
@@ -180,7 +180,7 @@ struct ExchangeTests {
     }
     let other = try LyingServer { answer($0, "third", "200 OK") }
     let server = try LyingServer { answer($0, "second", "302 Found", "Location: \(other.url())") }
-    await apart {
+    await elsewhere {
       let passwords = Box(["first", "second", "third"])
       let loaded = load(server.request()) { recorder in
         recorder.challenge = {
