@@ -50,8 +50,6 @@ struct ScreenEmulator {
 
   private mutating func fail(_ text: String) { if errors.count < Self.mostErrors { errors.append(text) } }
 
-  mutating func forgetErrors() { errors = [] }
-
   /// Resizes the screen as when a user resizes the window, after which its contents are undefined.
   mutating func resize(to size: Size) {
     grid = Grid(size: size)

@@ -37,7 +37,6 @@ final class Timeline: @unchecked Sendable {
   private var events: [Event] = []
   private var lastEvent: UInt64 = 0
   private var holds = 0
-  private var moves = 0
   /// Incremented when a sleeper joins, leaves, falls asleep or wakes, or when a hold is released.
   private var changes = 0
   private var whenNothingIsDue: (@Sendable () -> Void)?
@@ -50,8 +49,6 @@ final class Timeline: @unchecked Sendable {
 
   var now: Tick { lock.withLock { time } }
   var wallOffset: Int64 { lock.withLock { wall } }
-  /// The number of times that the time has moved.
-  var moveCount: Int { lock.withLock { moves } }
   /// The number of changes of the sleepers and holds.
   var changeCount: Int { lock.withLock { changes } }
   /// The error that stopped the time permanently, if any.
@@ -272,7 +269,6 @@ extension Timeline {
   private func move(to tick: Tick) {
     guard tick > time else { return }
     time = tick
-    moves += 1
   }
 
   /// Whether the sleeper is still the last one asleep after the limit of real time.

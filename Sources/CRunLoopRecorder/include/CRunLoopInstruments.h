@@ -430,7 +430,6 @@ void crl_recorder_give_back(crl_recorder *recorder);
 void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags);
 
 // The flags of a face, changed by the loop's thread and read by any thread. Relaxed: no other data depends on them.
-static inline uint8_t crl_face_flags(const crl_face *face) { return __atomic_load_n(&face->flags, __ATOMIC_RELAXED); }
 static inline uint8_t crl_recorder_flags(const crl_recorder *recorder) {
   return __atomic_load_n(&recorder->flags, __ATOMIC_RELAXED);
 }

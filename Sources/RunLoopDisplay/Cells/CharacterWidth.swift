@@ -4,7 +4,6 @@
 ///
 /// Characters whose width is ambiguous according to Unicode occupy one cell.
 package enum CharacterWidth {
-  static let textSelector: UInt32 = 0xFE0E
   static let emojiSelector: UInt32 = 0xFE0F
 
   /// Returns the width of a scalar by itself, from 0 to 2 cells.

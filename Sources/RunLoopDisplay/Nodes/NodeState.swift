@@ -52,9 +52,6 @@ struct NodeState: Hashable, Sendable {
   /// Whether the current version is shown in the current size.
   var isUpToDate: Bool { shown == newest && shownSize == size }
 
-  /// Whether there are no contents to show.
-  var needsPlaceholder: Bool { shown == 0 }
-
   var demand: Demand {
     guard isInWindow, !isHidden, !size.isEmpty, !isUpToDate, failed != newest, underWay == nil else { return .nothing }
     return shownSize == size ? .draw : .drawAtOnce

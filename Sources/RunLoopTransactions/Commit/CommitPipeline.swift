@@ -179,11 +179,6 @@ public final class CommitPipeline: @unchecked Sendable {
   ///
   /// Must be read on the loop's thread.
   package var isCalledOut: Bool { progress?.isCallOut ?? false }
-
-  /// The number of commits made so far.
-  ///
-  /// Must be read on the loop's thread.
-  package var commitCount: Int { lastNumber }
 }
 
 extension CommitPipeline {
