@@ -107,6 +107,22 @@ struct DeviceChannelTests {
     }
   }
 
+  @Test(
+    "a character that the terminal shows narrower, or not at all, leaves nothing of earlier text",
+    arguments: [("1\u{FE0F}\u{20E3}", "1 "), ("\u{1FAE9}", "\u{1B}[X\u{1FAE9}"), ("🛜", "\u{1B}[2X🛜")])
+  func narrowCharacter(_ character: String, _ written: String) {
+    let size = Size(width: 4, height: 1)
+    var encoder = FrameEncoder(size: size, capabilities: .init())
+    var output: ContiguousArray<UInt8> = []
+    for text in ["abcd", "ab" + character] {
+      output = []
+      var canvas = Canvas(size: size)
+      canvas.draw(text, at: .zero)
+      encoder.encode(canvas.grid, into: &output)
+    }
+    #expect(String(decoding: output, as: UTF8.self).contains(written))
+  }
+
   @Test("a character of uncertain width is followed by an absolute column", arguments: ["🛜", "⛹️‍♀️", "🪿"])
   func widths(_ character: String) {
     var canvas = Canvas(size: Size(width: 10, height: 1))

@@ -206,27 +206,19 @@ struct OutputWriter {
     if cell.glyph < Glyphs.firstCluster {
       if CharacterWidth.joinsPrevious(cell.glyph) { put(count: state.x + 1, 0x47) }
       let isCertain = !CharacterWidth.isNew(cell.glyph, since: capabilities.unicodeVersion)
-      // A terminal that uses only one column for it would leave the other one unchanged.
-      if !isCertain, width == 2 { put(count: 2, 0x58) }
+      // A terminal that uses only one column for it, or omits it, would leave the rest unchanged.
+      if !isCertain { put(count: width, 0x58) }
       put(scalar: cell.glyph)
       state.x = CharacterWidth.joinsNext(cell.glyph) || !isCertain ? -1 : state.x + width
-    } else if state.x + width >= columns {
-      // Without wrapping, a terminal may add a mark after the last column to the preceding character.
-      put("\u{1B}[?7h")
-      _ = ClusterTable.shared.write(cell.glyph, whole: capabilities.wholeClusters, to: &self)
-      put("\u{1B}[?7l")
-      state.x = -1
     } else {
+      // Without wrapping, a terminal may add a mark after the last column to the preceding character.
+      let isLast = state.x + width >= columns
+      if isLast { put("\u{1B}[?7h") }
       let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.wholeClusters, to: &self)
-      if let taken, taken == width {
-        state.x += width
-      } else if let taken, taken < width {
-        // The terminal shows a narrower character, so the rest of its cells is blanked.
-        put(0x20)
-        state.x += width
-      } else {
-        state.x = -1
-      }
+      // If the terminal shows a narrower character, the rest of its cells is blanked.
+      if let taken, taken < width { put(0x20) }
+      if isLast { put("\u{1B}[?7l") }
+      state.x = taken.map { $0 <= width } ?? false ? state.x + width : -1
     }
     // The cursor stays at the last column, whose position terminals report differently.
     if state.x >= columns { state.x = -1 }
