@@ -18,6 +18,8 @@ open class View: Responder {
 
   private var storedFrame: Rect
   private var storedOrigin = Point.zero
+  /// The size of the frame before a stack, grid or box arranged the view, or nil if none has.
+  private var ownSize: Size?
   /// The view that contains this one, or `nil`, the initial value, if there is none.
   public internal(set) final weak var superview: View?
   /// The views within this one, from bottom to top, initially none.
@@ -78,8 +80,16 @@ open class View: Responder {
     storedFrame = frame
     layer.setNeedsCompose()
     guard frame.size != before else { return }
+    ownSize = nil
     markForLayout()
     setNeedsDisplay()
+  }
+
+  /// Sets the frame without changing the size that fits the view.
+  final func arrange(in frame: Rect) {
+    let size = ownSize ?? storedFrame.size
+    self.frame = frame
+    ownSize = size
   }
 
   // MARK: Appearance
@@ -127,8 +137,10 @@ open class View: Responder {
 
   /// Returns the size that fits the view's contents, which is the size of its frame by default.
   ///
+  /// Frames that stacks, grids and boxes set do not count, so that a view that they shorten gets its size back.
+  ///
   /// - Parameter size: The available space.
-  open func sizeThatFits(_ size: Size) -> Size { frame.size }
+  open func sizeThatFits(_ size: Size) -> Size { ownSize ?? frame.size }
 
   // MARK: Events
 

@@ -36,10 +36,10 @@ open class BoxView: View {
   private var hasBorder: Bool { bounds.size.width >= 3 && bounds.size.height >= 3 }
 
   override open func layoutSubviews() {
-    guard hasBorder else { return content.frame = Rect(origin: bounds.origin, size: bounds.size) }
+    guard hasBorder else { return content.arrange(in: bounds) }
     let padding = padding.clamped
     let inner = Size(width: bounds.size.width - 2, height: bounds.size.height - 2)
-    content.frame = Rect(origin: padding.origin + Point(x: 1, y: 1), size: padding.within(inner))
+    content.arrange(in: Rect(origin: padding.origin + Point(x: 1, y: 1), size: padding.within(inner)))
   }
 
   override open func draw(_ canvas: inout Canvas) {

@@ -78,7 +78,7 @@ open class GridView: View {
     for (row, height) in zip(rows, heights) {
       var x = bounds.minX + margins.left
       for (view, width) in zip(row.views, widths) {
-        if view.superview === self { view.frame = Rect(x: x, y: y, width: width, height: height) }
+        if view.superview === self { view.arrange(in: Rect(x: x, y: y, width: width, height: height)) }
         x += width + columnSpacing.clampedLength
       }
       y += height + rowSpacing.clampedLength

@@ -84,8 +84,9 @@ open class StackView: View {
     for (view, length) in zip(views, lengths) {
       switch axis {
       case .horizontal:
-        view.frame = Rect(x: room.minX + place, y: room.minY, width: length, height: room.size.height)
-      case .vertical: view.frame = Rect(x: room.minX, y: room.minY + place, width: room.size.width, height: length)
+        view.arrange(in: Rect(x: room.minX + place, y: room.minY, width: length, height: room.size.height))
+      case .vertical:
+        view.arrange(in: Rect(x: room.minX, y: room.minY + place, width: room.size.width, height: length))
       }
       place += length + spacing.clampedLength
     }

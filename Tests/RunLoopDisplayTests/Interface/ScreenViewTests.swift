@@ -101,6 +101,26 @@ struct ScreenViewTests {
     }
   }
 
+  @Test("views that a small stack, grid or box has shortened get their size back when there is room again")
+  func shortened() {
+    let views = (0..<4).map { _ in View(frame: Rect(x: 0, y: 0, width: 4, height: 2)) }
+    let grid = GridView()
+    grid.addRow(with: [views[2]])
+    let stack = StackView(.vertical)
+    let box = BoxView(content: views[1])
+    for view in [views[0], box, grid, Label("label"), views[3]] { stack.addArrangedSubview(view) }
+    let fitting = stack.sizeThatFits(Size(width: 9, height: 99))
+    for height in [0, 1, 3, 4, 5, 11] {
+      stack.frame.size = Size(width: height, height: height)
+      stack.layoutIfNeeded()
+    }
+    #expect(fitting == Size(width: 6, height: 11) && stack.sizeThatFits(stack.frame.size) == fitting)
+    #expect(views.map(\.frame.size.height) == [2, 2, 2, 2])
+    // A frame that other code sets counts.
+    views[0].frame.size = Size(width: 4, height: 5)
+    #expect(stack.sizeThatFits(stack.frame.size).height == 14)
+  }
+
   @Test("the size that fits a stack or grid takes the margins into account, and leaves out views that were removed")
   func fittingSizes() {
     let label = Label("aaaa bbbb cccc dddd")
