@@ -203,6 +203,14 @@ struct ParserTests {
     ])
   func flushed(_ bytes: String, _ events: String) { #expect(parsed(bytes, flushes: true) == events) }
 
+  @Test("pastes that lost their ends one after the other do not hold back a key any longer than one of them")
+  func nestedPastes() {
+    #expect(parsed("^[200~a^[200~^[200~b\u{3}c", flushes: true) == "paste(a)… paste(b)… C-c c")
+    #expect(parsed(String(repeating: "^[200~", count: 20) + "^x", flushes: true) == "A-x")
+    // One that may still be arriving is awaited.
+    #expect(parsed("^[200~a^[200~b", flushes: true) == "paste(a)…")
+  }
+
   @Test("after a flush the next key stands alone")
   func afterFlush() {
     var parser = InputParser()

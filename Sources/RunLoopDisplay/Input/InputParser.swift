@@ -324,6 +324,8 @@ package struct InputParser: Sendable {
     isPasteCut = true
     hasTypedSinceCut = false
     for byte in keys { take(byte, emit) }
+    // A paste that began within this one has been held back for as long, and its keys must not wait again.
+    if state == .paste, paste.mayContainKeys { cutPaste(emit) }
   }
 
   /// Called when the end of a paste arrives after it was cut off.

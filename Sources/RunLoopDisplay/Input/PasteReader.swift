@@ -24,6 +24,7 @@ struct PasteReader: Sendable {
   init(limit: Int) { self.limit = limit }
 
   var isEmpty: Bool { text.isEmpty }
+  var mayContainKeys: Bool { !suffix.isEmpty }
 
   /// Handles a byte, and returns whether it completes the end sequence.
   mutating func take(_ byte: UInt8) -> Bool {
