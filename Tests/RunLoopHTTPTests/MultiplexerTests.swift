@@ -31,6 +31,26 @@ import Testing
     #expect(log == "released left next")
   }
 
+  @Test("an operation that is released without a start leaves nothing in the loop")
+  func unstarted() async {
+    let results = await elsewhere {
+      let (loop, client) = (RunLoop.current, HTTP.Client())
+      func run(_ prepare: (HTTP.Operation) -> Void) -> RunLoop.RunResult {
+        prepare(client.operation(HTTP.Request("http://a.example/"), inModes: [.default]))
+        return loop.run(mode: .default, for: .zero)
+      }
+      let hooked = run { $0.onProgress { _ in } }
+      let both = run { operation in
+        operation.onResponse { _ in }
+        for _ in 0..<3 { operation.onCompletion { _ in } }
+      }
+      let operation = client.operation(HTTP.Request("http://a.example/"), inModes: [.default])
+      operation.onCompletion { _ in }
+      return [hooked, both, withExtendedLifetime(operation) { loop.run(mode: .default, for: .zero) }]
+    }
+    #expect(results == [.finished, .finished, .timedOut])
+  }
+
   @Test("pending blocks are delivered if another user remains")
   func staying() async {
     let log = await elsewhere {

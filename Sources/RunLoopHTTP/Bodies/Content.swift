@@ -57,15 +57,7 @@ extension HTTP {
     static let digestLimit = 16 * 1024 * 1024
 
     /// Whether a digest of the body can be computed before it is sent.
-    static func canBeDigested(_ body: Content?) -> Bool {
-      guard let body else { return true }
-      return switch body.kind {
-      case .bytes: true
-      case .file: wholeBytes(body) != nil
-      case .stream: false
-      case .chain(let contents): contents.allSatisfy(canBeDigested) && wholeBytes(body) != nil
-      }
-    }
+    static func canBeDigested(_ body: Content?) -> Bool { wholeBytes(body) != nil }
 
     /// All bytes of a body; nil for a sequence, and for a file that is too large or cannot be read.
     static func wholeBytes(_ body: Content?) -> [UInt8]? {

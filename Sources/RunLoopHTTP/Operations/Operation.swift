@@ -221,7 +221,7 @@ extension HTTP.Operation {
     _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
   ) {
     let multiplexer = receiver.multiplexer
-    multiplexer.enter()
+    receiver.enter()
     receiver.whenFinished { outcome in
       multiplexer.post {
         noteCall(of: OperationReceiver.Completion(call: body))

@@ -16,6 +16,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   private let isCancelled = Atomic<Bool>(false)
   /// Whether anything is reported on the user's loop before the end.
   private let reports = Atomic<Bool>(false)
+  private let entries = Atomic<Int>(0)
 
   // Used only on the loader's thread.
   @exclusivity(unchecked) private var bytes: [UInt8] = []
@@ -86,6 +87,14 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   var response: HTTP.Response? { lock.withLock { head } }
   func noteCancelled() { isCancelled.store(true, ordering: .releasing) }
 
+  /// Registers with the multiplexer until the end, or until the operation is released without a start.
+  func enter() {
+    entries.wrappingAdd(1, ordering: .relaxed)
+    multiplexer.enter()
+  }
+
+  deinit { if outcome == nil { for _ in 0..<entries.load(ordering: .relaxed) { multiplexer.leave() } } }
+
   /// All hooks at once, because returning a single closure from `withLock` would wrap it in a thunk.
   private var currentHooks: Hooks { lock.withLock { hooks } }
 
@@ -93,9 +102,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     var hooks = lock.withLock { self.hooks }
     change(&hooks)
     let isReporting = hooks.response != nil || hooks.progress != nil || hooks.cookies != nil
-    if isReporting, !reports.exchange(true, ordering: .acquiringAndReleasing) {
-      multiplexer.enter()
-    }
+    if isReporting, !reports.exchange(true, ordering: .acquiringAndReleasing) { enter() }
     // The old hooks are released outside the lock.
     lock.lock()
     hasHooks = true
