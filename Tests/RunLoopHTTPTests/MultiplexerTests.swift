@@ -51,6 +51,19 @@ import Testing
     #expect(results == [.finished, .finished, .timedOut])
   }
 
+  @Test("the progress values of an operation that is released without a start end")
+  func unstartedProgress() async {
+    let client = HTTP.Client()
+    let values = { client.operation(HTTP.Request("http://a.example/"), on: .main).progressValues() }()
+    let (count, over) = (Counter(), Latch())
+    Task {
+      for await _ in values { count.add() }
+      over.open()
+    }
+    await eventually { over.isOpen }
+    #expect(count.value == 1)
+  }
+
   @Test("pending blocks are delivered if another user remains")
   func staying() async {
     let log = await elsewhere {

@@ -93,7 +93,11 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     multiplexer.enter()
   }
 
-  deinit { if outcome == nil { for _ in 0..<entries.load(ordering: .relaxed) { multiplexer.leave() } } }
+  deinit {
+    guard outcome == nil else { return }
+    for stream in streams { stream.finish() }
+    for _ in 0..<entries.load(ordering: .relaxed) { multiplexer.leave() }
+  }
 
   /// All hooks at once, because returning a single closure from `withLock` would wrap it in a thunk.
   private var currentHooks: Hooks { lock.withLock { hooks } }
@@ -168,12 +172,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     return true
   }
 
-  var closesAtOnce: Bool {
-    switch output {
-    case .memory, .discard: true
-    case .file, .sink: false
-    }
-  }
+  var closesAtOnce: Bool { if case .memory = output { true } else { false } }
 
   func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) throws(HTTP.Error) -> Bool {
     switch output {
