@@ -99,6 +99,27 @@ struct AFOperationTests {
     #expect(group.wait(timeout: .now()) == .success)
   }
 
+  @Test("an operation of a forked child ends with an error", .disabled(if: isSanitizedForThreads))
+  func forked() async {
+    // In its own process: a fork amid other tests' threads could leave their locks held in the child.
+    await #expect(processExitsWith: .success) {
+      let server = try LyingServer { $0.answer("hello") }
+      let request = server.request()
+      let operation = AFHTTPRequestOperation(request: request)
+      operation.start()
+      await withCheckedContinuation { continuation in operation.whenFinished { continuation.resume() } }
+      #expect(operation.responseString == "hello")
+      let ending = await elsewhere {
+        inForkedChild {
+          let operation = AFURLConnectionOperation(request: request)
+          operation.start()
+          return operation.isFinished && (operation.error as? URLError)?.code == .cannotLoadFromNetwork ? 0 : 1
+        }
+      }
+      #expect(ending == .exited(0))
+    }
+  }
+
   @Test("an operation cancelled in flight finishes with the error, and the server sees it disconnect")
   func cancelledInFlight() async throws {
     let server = try LyingServer { _ in }

@@ -20,12 +20,14 @@ extension HTTP {
     private final class SharedThread: @unchecked Sendable {
       // Sendable: the lock guards the thread.
       private let lock = Lock()
+      private let generation = ForkGeneration.current
       private var made: ResidentThread?
 
       /// The thread, which is started on first use, and again after a failure.
       ///
       /// The lock is held during the start, so there is never a second thread.
       var thread: ResidentThread? {
+        guard !generation.isPast else { return nil }
         lock.lock()
         defer { lock.unlock() }
         if made == nil { made = try? ResidentThread(name: "AFNetworking") }

@@ -20,7 +20,7 @@ public import RunLoopThreads
 open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDelegate, NSCopying, @unchecked Sendable {
   // Sendable: the lock guards the mutable state; the program sets properties before the start, as for any operation.
 
-  /// The thread of all operations; nil if it could not be started.
+  /// The thread of all operations; nil if it could not be started, and in a forked child.
   public class var networkRequestThread: RunLoopThreads.Thread? {
     HTTP.ConnectionOperation.sharedThread?.thread
   }
