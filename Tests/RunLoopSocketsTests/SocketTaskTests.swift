@@ -181,6 +181,15 @@ struct SocketTaskTests {
       lines.feed(Array(bytes[cut...]))
       #expect(throws: PieceTooLongError(limit: 3)) { try lines.nextLine() }
     }
+    // The end of a line does not count, also while the rest of it is missing.
+    var line = ByteCutter(limit: 3)
+    line.feed(Array("abc\r".utf8))
+    #expect(try line.nextLine() == nil)
+    line.feed(Array("\nabc\r".utf8))
+    #expect(try line.nextLine().map { Array($0) } == Array("abc".utf8))
+    #expect(try line.nextLine() == nil)
+    line.feed(Array("d".utf8))
+    #expect(throws: PieceTooLongError(limit: 3)) { try line.nextLine() }
     var frames = ByteCutter(limit: 255)
     frames.feed([0, 0, 1])
     #expect(try frames.nextFrame() == nil)

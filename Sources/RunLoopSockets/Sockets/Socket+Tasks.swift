@@ -78,7 +78,7 @@ extension Socket {
 
   /// Returns the lines that arrive as an asynchronous sequence.
   ///
-  /// - Parameter limit: The maximum length of a line in bytes. The default is 1 MiB.
+  /// - Parameter limit: The maximum length of a line in bytes, without its end. The default is 1 MiB.
   public func lines(upTo limit: Int = 1 << 20) -> ByteLines<Arrivals<[UInt8]>> {
     ByteLines(chunks: chunks, limit: limit)
   }

@@ -119,7 +119,7 @@ struct ByteCutter: Sendable {
   mutating func nextLine() throws(PieceTooLongError) -> ArraySlice<UInt8>? {
     let end = bytes[seen...].firstIndex(of: UInt8(ascii: "\n"))
     seen = end ?? bytes.count
-    guard seen - start <= limit else { throw PieceTooLongError(limit: limit) }
+    guard line(upTo: seen).count <= limit else { throw PieceTooLongError(limit: limit) }
     guard let end else { return nil }
     defer { (start, seen) = (end + 1, end + 1) }
     return line(upTo: end)
