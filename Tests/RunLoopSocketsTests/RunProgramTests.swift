@@ -160,12 +160,47 @@ struct RunProgramTests {
       let (reading, writing) = try socketPair()
       let stream = try InputByteStream(takingOver: reading)
       let task = Task { for try await _ in stream { Issue.record("no bytes") } }
-      while stream.taskReader.load(ordering: .relaxed) == 0 { await Task.yield() }
+      while stream.handler == nil { await Task.yield() }
       if round % 2 == 0 { try await Task.sleep(for: .milliseconds(1)) }
       stream.close()
       await #expect(throws: SocketError.invalid) { try await task.value }
       close(writing)
     }
+  }
+
+  @Test("an iterator continues after another one, and a task that is waiting loses the stream to the next reader")
+  func severalIterators() async throws {
+    let (reading, writing) = try socketPair()
+    let stream = try InputByteStream(takingOver: reading)
+    var first = stream.lines().makeAsyncIterator()
+    for line in ["one", "two", "three"] {
+      #expect(write(writing, line + "\n", line.utf8.count + 1) == line.utf8.count + 1)
+      if line != "two" {
+        #expect(try await first.next() == line)
+      } else {
+        for try await found in stream.lines() {
+          #expect(found == line)
+          break
+        }
+      }
+    }
+    for replaces in [{ _ = stream.makeAsyncIterator() }, { stream.handler = { _, _ in } }] as [() -> Void] {
+      let end = Latch()
+      let task = Task {
+        defer { end.open() }
+        var iterator = stream.makeAsyncIterator()
+        return try await iterator.next()
+      }
+      // An iterator that is not waiting yet takes the stream back.
+      while !end.isOpen {
+        replaces()
+        await Task.yield()
+      }
+      await #expect(throws: SocketError.busy) { try await task.value }
+    }
+    close(writing)
+    #expect(try await first.next() == nil)
+    stream.close()
   }
 
   @Test("a sequence of bytes ends with its task")

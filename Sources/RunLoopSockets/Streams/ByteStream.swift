@@ -3,7 +3,6 @@
 import RunLoopLibC
 public import RunLoopCore
 import RunLoopSystemEvents
-import Synchronization
 
 /// The base class of byte streams, which implements their life cycle and their events on a loop.
 ///
@@ -68,12 +67,12 @@ public class ByteStream: @unchecked Sendable, IdentityHashable {
 
   struct Body {
     let handler: Handler
-    /// Called when the stream is closed; the handler is not.
-    let onClose: (@Sendable () -> Void)?
+    /// Called when the stream is closed, or has another handler; the handler is not.
+    let onEnd: (@Sendable () -> Void)?
     /// Does not use `map`, which would wrap the closure in a thunk that hides the user's function.
-    init?(_ handler: Handler?, onClose: (@Sendable () -> Void)?) {
+    init?(_ handler: Handler?, onEnd: (@Sendable () -> Void)?) {
       guard let handler else { return nil }
-      (self.handler, self.onClose) = (handler, onClose)
+      (self.handler, self.onEnd) = (handler, onEnd)
     }
   }
 
@@ -140,12 +139,12 @@ extension ByteStream {
     set { setHandler(newValue) }
   }
 
-  func setHandler(_ handler: Handler?, onClose: (@Sendable () -> Void)? = nil) {
-    lock.releasing {
-      let old = body
-      if state != .closed { body = Body(handler, onClose: onClose) }
-      return old
-    }
+  func setHandler(_ handler: Handler?, onEnd: (@Sendable () -> Void)? = nil) {
+    guard lock.lockUnlessParents() else { return }
+    let old = body
+    if state != .closed { body = Body(handler, onEnd: onEnd) }
+    lock.unlock()
+    old?.onEnd?()
   }
 
   /// Opens the stream.
@@ -195,16 +194,13 @@ extension ByteStream {
     source?.invalidate()
     timer?.invalidate()
     if core.close(channel, isOutput: direction == .writable), let channel { core.linger(channel, in: stays) }
-    body?.onClose?()
+    body?.onEnd?()
   }
 }
 
 /// A stream that reads bytes from a connection, a pipe, a terminal or a file.
 public final class InputByteStream: ByteStream, @unchecked Sendable {
-  // Sendable: the only state besides that of the base class is atomic.
-
-  /// Identifies the reader that reads the stream for a task, or is zero.
-  let taskReader = Atomic<UInt>(0)
+  // Sendable: it has no state besides that of the base class.
 
   /// Reads the bytes that have arrived, without waiting.
   ///

@@ -2,7 +2,6 @@
 
 import RunLoopCore
 import RunLoopSystemEvents
-import Synchronization
 
 extension InputByteStream: AsyncSequence {
   /// The bytes of one read.
@@ -10,9 +9,10 @@ extension InputByteStream: AsyncSequence {
 
   /// Opens the stream if it is not open yet, and replaces its handler.
   ///
-  /// A thread of this library serves the stream, which need not be in a loop. One task can iterate at a time. The
-  /// stream stays open when the iteration ends; bytes that an iteration over lines has read beyond its last line are
-  /// lost. Closing the stream ends the iteration with an error.
+  /// A thread of this library serves the stream, which need not be in a loop. One task can iterate at a time: if
+  /// another begins, or the stream gets a handler, a task that is waiting gets ``SocketError/busy``. The stream stays
+  /// open when the iteration ends; bytes that an iteration over lines has read beyond its last line are lost. Closing
+  /// the stream ends the iteration with an error.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: StreamReader(self)) }
 
   /// An iterator that waits for the bytes of a stream.
@@ -21,13 +21,14 @@ extension InputByteStream: AsyncSequence {
 
     /// Returns the next bytes, at least one, or `nil` at the end or if the task is cancelled.
     ///
-    /// - Throws: The error of the stream, or ``SocketError/invalid`` if it is closed.
+    /// - Throws: The error of the stream, ``SocketError/invalid`` if it is closed, or ``SocketError/busy`` if another
+    ///   iterator, or a handler, has taken it over meanwhile.
     public mutating func next() async throws -> [UInt8]? { try await reader.next() }
   }
 
   /// Returns the lines of the stream as an asynchronous sequence.
   ///
-  /// - Parameter limit: The maximum length of a line in bytes. The default is 1 MiB.
+  /// - Parameter limit: The maximum length of a line in bytes, without its end. The default is 1 MiB.
   public func lines(upTo limit: Int = 1 << 20) -> ByteLines<InputByteStream> { ByteLines(chunks: self, limit: limit) }
 }
 
@@ -41,14 +42,28 @@ private final class StreamReader: @unchecked Sendable {
   private let loop = ServiceThread.loop
   private let lock = Lock()
   private var hasNews = false
+  /// Whether the stream has been closed, or has another handler, such as that of another iterator.
+  private var hasLost = false
   private var waiting: CheckedContinuation<Void, Never>?
   /// The error of adding the stream to the loop.
   private var failure: RunLoopError?
 
   init(_ stream: InputByteStream) {
     self.stream = stream
-    stream.taskReader.store(identity, ordering: .relaxed)
-    stream.setHandler({ [weak self] _, _ in self?.wake() }, onClose: { [weak self] in self?.wake() })
+    begin()
+  }
+
+  deinit {
+    guard !isReplaced else { return }
+    stream.handler = nil
+    stream.remove(from: loop, forMode: .default)
+  }
+
+  private var isReplaced: Bool { lock.withLock { hasLost } }
+
+  private func begin() {
+    lock.withLock { hasLost = false }
+    stream.setHandler({ [weak self] _, _ in self?.wake() }, onEnd: { [weak self] in self?.lose() })
     do throws(RunLoopError) {
       try stream.schedule(in: loop, forMode: .default)
     } catch {
@@ -58,19 +73,15 @@ private final class StreamReader: @unchecked Sendable {
     stream.open()
   }
 
-  deinit {
-    // Another reader may have replaced this one. Relaxed, because only one task iterates at a time and orders its
-    // iterations.
-    guard stream.taskReader.compareExchange(expected: identity, desired: 0, ordering: .relaxed).exchanged else {
-      return
-    }
-    stream.handler = nil
+  private func lose() {
+    lock.withLock { hasLost = true }
     stream.remove(from: loop, forMode: .default)
+    wake()
   }
 
-  private var identity: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
-
   func next() async throws -> [UInt8]? {
+    // Another iterator has been used since.
+    if isReplaced { begin() }
     while !Task.isCancelled {
       if let failure { throw failure }
       switch stream.status {
@@ -78,6 +89,8 @@ private final class StreamReader: @unchecked Sendable {
       case .open, .atEnd, .failed, .closed: if let bytes = try read() { return bytes.isEmpty ? nil : bytes }
       }
       await awaitNews()
+      // Another task has taken the stream over.
+      if isReplaced, stream.status != .closed { throw SocketError.busy }
     }
     return nil
   }
