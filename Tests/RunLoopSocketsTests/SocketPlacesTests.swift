@@ -57,6 +57,65 @@ struct SocketPlacesTests {
     #expect(log == "left closed(\(SocketError.busy)) false")
   }
 
+  @Test("later events of a socket that its handler has moved are reported on the next loop")
+  func moving() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      let next = EndingLoop()
+      let socket = try Socket(takingOver: one) { socket, event in
+        log.write("\(event.word) \(loop.isCurrent)")
+        if case .ended = event {
+          loop.remove(socket, forMode: .default)
+          try? next.loop.add(socket, forMode: .default)
+        } else {
+          loop.perform { loop.stop() }
+        }
+      }
+      loop.add(RunLoop.Source {}, forMode: .default)
+      try loop.add(socket, forMode: .default)
+      socket.shutDown(.write)
+      close(other)
+      loop.runUntilStopped()
+      next.end()
+    }
+    #expect(log == "ended true closed false")
+  }
+
+  @Test("a handler that removes its socket is not called until the socket is in a loop again")
+  func removing() {
+    let log = onSocketLoop { loop, log in
+      let listener = try ListeningSocket(at: .loopback(port: 0)) { listener, _ in
+        log.write("accepted")
+        loop.remove(listener, forMode: .default)
+      }
+      let clients = try (0..<2).map { _ in try Socket(connectingTo: listener.address) }
+      let taken = Notes<UInt8>()
+      let datagrams = try DatagramSocket(boundTo: .loopback(port: 0)) { datagrams, event in
+        guard case .received(let bytes, _) = event else { return }
+        taken.add(bytes.withUnsafeBytes { $0[0] })
+        // The first are received one by one, and then several with one call.
+        if taken.count == 3 || taken.count > 19 { loop.remove(datagrams, forMode: .default) }
+      }
+      let sender = try DatagramSocket(boundTo: nil, connectedTo: datagrams.localAddress())
+      for number in 0..<UInt8(40) { try sender.send([number]) }
+      loop.add(RunLoop.Source {}, forMode: .default)
+      for _ in 0..<2 {
+        try loop.add(listener, forMode: .default)
+        for _ in 0..<3 { loop.run(mode: .default, for: .zero) }
+        log.write(".")
+      }
+      for count in [3] + Array(20...40) {
+        try loop.add(datagrams, forMode: .default)
+        while taken.count < count { loop.run(mode: .default, for: .milliseconds(1)) }
+        for _ in 0..<3 { loop.run(mode: .default, for: .zero) }
+        if taken.count != count { log.write("\(taken.count) of \(count)") }
+      }
+      if taken.all != Array(0..<40) { log.write("\(taken.all)") }
+      withExtendedLifetime(clients) {}
+    }
+    #expect(log == "accepted . accepted .")
+  }
+
   @Test("a stream's event pending on a loop that it has left is reported on the next one")
   func leavingStream() throws {
     let (one, other) = try socketPair()

@@ -35,11 +35,14 @@ extension DatagramSocket {
     if state.isOpen { tell(.writable, &called) }
   }
 
+  /// Whether this loop receives datagrams; false after the handler has removed the socket from it.
+  private var receives: Bool { state.receives && !isAway }
+
   /// Requires the lock, which is released during call-outs.
   private func receive(_ called: inout CalledHandler) {
     let interest = state.interest
     passOnKept(&called)
-    if state.receives, let descriptor = descriptor?.number {
+    if receives, let descriptor = descriptor?.number {
       let size = min(max(1, options.maximumDatagramSize), Self.mostBytes)
       if state.batch.isBurst, !state.hasWaiter, size <= ReceiveBuffers.single.size {
         receiveBurst(from: descriptor, size, &called)
@@ -73,7 +76,7 @@ extension DatagramSocket {
     var taken = 0
     var isEmpty = false
     // A handler may close the socket, which then receives no more.
-    while taken < limit, state.receives {
+    while taken < limit, receives {
       do throws(SystemError) {
         var beside: Datagram.Extras?
         guard let (count, senderCount) = try receiveOne(from: descriptor, buffer, sender, &beside) else {
@@ -121,7 +124,7 @@ extension DatagramSocket {
     state.batch.noteService(count: burst.remaining, isEmpty: burst.remaining < DatagramBurst.most)
     let loop = RunLoop.current
     if burst.remaining > 1 { loop.unreadItem = self }
-    while state.receives, let next = burst.takeNext() {
+    while receives, let next = burst.takeNext() {
       passOn(next.bytes, envelope(next.byteCount, next.bytes, next.sender, extras.flatMap(burst.extras)), &called)
     }
     loop.unreadItem = nil
@@ -202,9 +205,9 @@ extension DatagramSocket {
   }
 
   private func passOnKept(_ called: inout CalledHandler) {
-    guard state.receives, !kept.isEmpty else { return }
+    guard receives, !kept.isEmpty else { return }
     let loop = RunLoop.current
-    while state.receives, !kept.isEmpty {
+    while receives, !kept.isEmpty {
       let next = kept.removeFirst()
       if !kept.isEmpty { loop.unreadItem = self }
       next.bytes.withUnsafeBytes { passOn($0, next.envelope, &called) }

@@ -207,7 +207,10 @@ public final class DatagramSocket: BaseSocket, @unchecked Sendable {
     "phase = \(state.phase), paused = \(state.isPaused), exhausted = \(state.isExhausted)"
   }
 
-  override func hasEntered() { if state.room == .byTime, registrations.secondTimer == nil { startRetrying() } }
+  override func hasEntered() {
+    if state.room == .byTime, registrations.secondTimer == nil { startRetrying() }
+    offerKept()
+  }
 
   override func cannotWatch(_ error: RunLoopError) { close(.loop(error)) }
 

@@ -25,6 +25,8 @@ public class BaseSocket: @unchecked Sendable {
   @exclusivity(unchecked) final var registrations = Registrations()
   /// The thread that is responding to an event or calling the handler, or zero.
   @exclusivity(unchecked) final var responder: pthread_t = 0
+  /// Whether the handler has removed the socket from the responder's loop, which does not call it again.
+  @exclusivity(unchecked) final var isAway = false
   final var lastWait: UInt64 = 0
 
   /// Whether a task has ever waited; used without the lock.
@@ -54,7 +56,7 @@ public class BaseSocket: @unchecked Sendable {
   /// The part of the debug description that follows the descriptor.
   var details: String { "" }
 
-  /// Called after the socket was added to another mode.
+  /// Called after the socket was added to another mode, or moved by its handler.
   func hasEntered() {}
 
   /// Called when the system cannot watch the descriptor.
@@ -71,7 +73,13 @@ public class BaseSocket: @unchecked Sendable {
     responder = thread
     let isOver = serve(events)
     responder = outer
-    if isOver { reportEnd() } else { lock.unlock() }
+    if isOver, !isAway { return reportEnd() }
+    if isAway, outer == 0 {
+      isAway = false
+      // Another loop, which has the socket now, may have waited for this one.
+      postEvents()
+    }
+    lock.unlock()
   }
 
   /// Does the work of ``ready(_:)``, releasing the lock during call-outs, and returns whether the socket is over.
@@ -113,7 +121,11 @@ extension BaseSocket: RunLoopItem {
     switch request.act {
     case .add: try join(loop, mode)
     case .remove:
-      lock.releasing { registrations.leave(loop, mode) }
+      lock.releasing {
+        let source = registrations.leave(loop, mode)
+        noteMove()
+        return source
+      }
       if isAwaited { endWaitsIfUnserved() }
     case .contains:
       let source = lock.ifOwned(else: nil) { registrations.source }
@@ -134,10 +146,18 @@ extension BaseSocket: RunLoopItem {
       lock.unlock()
       throw withExtendedLifetime(source) { error }
     }
-    hasEntered()
-    if isOver { postEnd() }
+    noteMove()
+    postEvents()
     lock.unlock()
     withExtendedLifetime(source) {}
+  }
+
+  private func noteMove() { if responder == pthread_self() { isAway = !registrations.isHere } }
+
+  /// Makes the socket's loops report what they would not notice by its descriptor.
+  private func postEvents() {
+    hasEntered()
+    if isOver { postEnd() }
   }
 
   private func makeSource() -> RunLoop.DescriptorSource? {

@@ -17,7 +17,7 @@ extension ListeningSocket {
   func acceptSome() {
     for _ in 0..<Self.batch {
       lock.lock()
-      guard accepts, let attempt = acceptOne() else { return lock.unlock() }
+      guard accepts, registrations.isHere, let attempt = acceptOne() else { return lock.unlock() }
       let connection: Socket
       switch attempt {
       case .success(let accepted):

@@ -22,6 +22,7 @@ extension Socket {
   private func transfer(_ events: RunLoop.DescriptorSource.Events) {
     let hasTrouble = !events.isDisjoint(with: [.error, .hangUp])
     if events.contains(.writable) || hasTrouble, hasUnsent { flush() }
+    guard !isAway else { return }
     if events.contains(.readable) || hasTrouble, state.receives {
       receive()
     } else if hasTrouble, state.hasEnded, state.isOpen, !hasUnsent {
@@ -54,11 +55,16 @@ extension Socket {
     }
     state.connected()
     if let lost { failOutput(lost) }
+    hasConnected()
+  }
+
+  /// Reports that the socket is connected, and does what has waited for that.
+  func hasConnected() {
     startTimer()?.invalidate()
     tell(.connected)
     guard state.phase == .open else { return }
     endReadingIfDue()
-    if queue.count > 0 { flush() } else { endWritingIfDue() }
+    if queue.count > 0, !isAway { flush() } else { endWritingIfDue() }
     updateInterest()
   }
 

@@ -273,7 +273,7 @@ public final class Socket: BaseSocket, @unchecked Sendable {
 
   override func serve(_ events: RunLoop.DescriptorSource.Events) -> Bool {
     respond(to: events)
-    if state.hasOutputFailed {
+    if state.hasOutputFailed, !isAway {
       tellFailure()
       // A writer may have resumed reading, and decrypted bytes do not make the descriptor ready.
       attendToSession()

@@ -139,11 +139,7 @@ extension Socket {
       return updateInterest()
     }
     state.secured()
-    startTimer()?.invalidate()
-    tell(.connected)
-    guard state.phase == .open else { return }
-    endReadingIfDue()
-    flush()
+    hasConnected()
     // Bytes that arrived with the handshake do not make the descriptor ready.
     attendToSession()
   }
@@ -191,7 +187,7 @@ extension Socket {
   }
 
   /// Delivers what the session has decrypted, as long as there is a reader; must be called on the loop's thread.
-  func attendToSession() { while let tls, tls.isReady, state.receives { receive() } }
+  func attendToSession() { while let tls, tls.isReady, state.receives, !isAway { receive() } }
 
   /// Asks a loop to deliver what the session has decrypted, unless a thread is already responding to an event.
   func postSession() {
