@@ -97,6 +97,37 @@ struct FileChangeTests {
     }
   }
 
+  @Test("a handler that removes its source is not called until the source is in a loop again, and misses nothing")
+  func removing() {
+    SourceRig.onThread { loop in
+      let (scratch, outside) = (Scratch(), Scratch())
+      for directory in ["a", "b", "c"] {
+        outside.makeDirectory(directory)
+        for number in 0..<600 { outside.make("\(directory)/\(number)") }
+      }
+      let calls = Notes<Int>()
+      do {
+        let source = try FileChangeSource(.init(scratch.path), true, .all, ownQueue: WatchQueue()) { source, changes in
+          calls.add(changes.count)
+          loop.remove(source, forMode: .default)
+        }
+        #expect(rename(outside.path, scratch("moved")) == 0)
+        loop.add(RunLoop.Source {}, forMode: .default)
+        // The directory itself, three in it, and their files.
+        while calls.all.reduce(0, +) < 1804 {
+          let count = calls.count + 1
+          try loop.add(source, forMode: .default)
+          loop.run { calls.count >= count }
+          for _ in 0..<3 { loop.run(mode: .default, for: .zero) }
+          #expect(calls.count == count)
+        }
+        #expect(calls.count > 1)
+      } catch {
+        Issue.record(error)
+      }
+    }
+  }
+
   @Test("only requested kinds of changes are reported")
   func filter() {
     watching(events: [.created, .moved]) { watched in

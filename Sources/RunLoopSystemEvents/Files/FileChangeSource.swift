@@ -153,6 +153,10 @@ extension FileChangeSource: RegisteredSource {
       if !step.changes.isEmpty {
         noteCall(of: handler)
         handler.body(self, step.changes)
+        // The handler may have moved the source to another loop, which then reports the rest.
+        guard loopRegistration.isHere else {
+          return lock.ifOwned { if let watcher { watcher.queue.notePathChange(watcher.inbox) } }
+        }
       }
     }
   }

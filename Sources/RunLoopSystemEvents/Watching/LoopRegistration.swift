@@ -54,6 +54,12 @@ final class LoopRegistration: @unchecked Sendable {
     return withExtendedLifetime(closed) { !closed.isEmpty }
   }
 
+  /// Whether the calling thread's loop has the source in the mode that it runs in.
+  var isHere: Bool {
+    guard let source = present.first, let mode = RunLoop.current.currentMode else { return false }
+    return RunLoop.current.contains(source, forMode: mode)
+  }
+
   /// The descriptor sources that are in a mode.
   fileprivate var present: [RunLoop.DescriptorSource] {
     lock.ifOwned(else: []) { [first, second].compactMap { $0 } }
