@@ -73,6 +73,36 @@ struct FileChangeModelTests {
     watcher.close()
   }
 
+  @Test("the directory that is found where a file system was unmounted is watched")
+  func unmounted() throws {
+    let scratch = Scratch()
+    scratch.makeDirectory("mount")
+    scratch.makeDirectory("mount/above")
+    var watcher = try FileWatcher(
+      .init(scratch.path), recursive: true, events: [.created, .removed, .moved], ownQueue: WatchQueue())
+    let mount = try #require(watcher.tree.child(Array("mount".utf8), of: watcher.tree.root))
+    let above = try #require(watcher.tree.child(Array("above".utf8), of: mount))
+    // Other directories have the names, and the records of that are dropped, as if an unmount had uncovered them.
+    rename(scratch("mount"), scratch.path + "-mount")
+    for name in ["mount", "mount/below"] { scratch.makeDirectory(name) }
+    _ = try watcher.queue.take(for: watcher.inbox)
+    for watch in [above, mount] {
+      for mask in [IN_UNMOUNT, IN_IGNORED] {
+        watcher.handle(WatchRecord(watch: watch, mask: UInt32(mask), cookie: 0, name: []))
+      }
+    }
+    var changes = watcher.changes
+    watcher.changes = []
+    scratch.make("mount/file")
+    while let step = watcher.step(mayTake: true) { changes += step.changes }
+    let found = scratch.text(changes)
+    #expect(found.prefix(2) == ["removed mount/", "created mount/"])
+    #expect(found.dropFirst(2).sorted() == ["created mount/below/", "created mount/file"])
+    #expect(watcher.watchCount == 3)
+    watcher.close()
+    for name in ["/above", ""] { rmdir(scratch.path + "-mount" + name) }
+  }
+
   @Test("directories filled under one name and then renamed are not lost")
   func fillAndRename() {
     watching(events: [.created, .removed, .moved]) { watched in

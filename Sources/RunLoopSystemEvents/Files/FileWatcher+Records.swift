@@ -14,6 +14,12 @@ extension FileWatcher {
       if record.has(IN_MOVE_SELF) { checkPath() } else { endWithRoot() }
       return
     }
+    // When a file system is unmounted, another directory has the name of its root.
+    if record.has(IN_UNMOUNT), let place = tree.position(of: record.watch), let path = path(record.watch),
+      case .directory(let parent, _) = open(place.parent)
+    {
+      return resolve(place.name, in: place.parent, parent, path)
+    }
     if record.has(IN_IGNORED) { return forget(record.watch) }
     guard let directory = path(record.watch) else {
       // The directory has left the tree or is being moved.

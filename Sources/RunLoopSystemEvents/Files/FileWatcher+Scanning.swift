@@ -201,8 +201,8 @@ extension FileWatcher {
     }
   }
 
-  /// Inspects a name that was postponed when a directory appeared there.
-  private mutating func resolve(
+  /// Inspects a name where a directory has appeared that was not inspected before.
+  mutating func resolve(
     _ name: [UInt8], in watch: Int32, _ parent: OwnedDescriptor, _ path: FileChangeSource.Path
   ) {
     switch Self.find(name, in: parent) {
