@@ -75,6 +75,52 @@ struct OrphanReaperTests {
     #expect(end == .exited(0))
   }
 
+  @Test("a reaper that its handler invalidates reaps nothing more")
+  func invalidatedByHandler() {
+    let end = inForkedChild {
+      let loop = RunLoop.current
+      for _ in 0..<3 {
+        let child = forkProcess()
+        if child == 0 { _exit(1) }
+        awaitEnd(of: child)
+      }
+      let reaper = Box<OrphanReaper?>(nil)
+      reaper.value = try OrphanReaper(grace: .zero) { _ in
+        reaper.value?.invalidate()
+        loop.stop()
+      }
+      if let reaper = reaper.value { try loop.add(reaper, forMode: .default) }
+      loop.runUntilStopped()
+      return (0..<2).allSatisfy { _ in waitpid(-1, nil, WNOHANG) > 0 } ? 0 : 1
+    }
+    #expect(end == .exited(0))
+  }
+
+  @Test("an orphan that ends while no descriptor is left is reaped when there is one again")
+  func withoutDescriptors() {
+    let end = inForkedChild {
+      let loop = RunLoop.current
+      let reaper = try OrphanReaper(grace: .zero, adoptsOrphans: true) { _ in loop.stop() }
+      try loop.add(reaper, forMode: .default)
+      let pipe = pipeEnds()
+      leaveOrphans([4], until: pipe)
+      while loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+      var limit = rlimit()
+      getrlimit(resource, &limit)
+      let before = limit
+      close(pipe.write)
+      // No number below the lowest free one is free.
+      limit.rlim_cur = rlim_t(dup(1))
+      close(Int32(limit.rlim_cur))
+      setrlimit(resource, &limit)
+      while loop.run(mode: .default, for: .seconds(10), returnAfterSourceHandled: true) != .handledSource {}
+      setrlimit(resource, [before])
+      return loop.run(mode: .default, for: .seconds(100)) == .stopped ? 0 : 1
+    }
+    #expect(end == .exited(0))
+  }
+
   @Test("a child that other code has registered is left to it")
   func leaving() {
     let end = inForkedChild {

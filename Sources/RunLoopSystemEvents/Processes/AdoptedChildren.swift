@@ -17,6 +17,8 @@ final class AdoptedChildren: @unchecked Sendable {
   /// The maximum number of ended children tracked at a time, each with a descriptor; others wait until these are
   /// reaped.
   private static let most = 64
+  /// The time after which children are looked for again for which there was no descriptor.
+  private static let retryInterval: Duration = .milliseconds(100)
 
   private let grace: Duration
   private let leaving: (@Sendable (Int32) -> Bool)?
@@ -30,6 +32,7 @@ final class AdoptedChildren: @unchecked Sendable {
   private var others: [Int32: String] = [:]
   private var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private var timer: RegisteredTimer?
+  private var lacksDescriptor = false
 
   init(
     _ grace: Duration, _ leaving: (@Sendable (Int32) -> Bool)?, _ handler: (@Sendable (OrphanReaper.Orphan) -> Void)?
@@ -70,7 +73,8 @@ final class AdoptedChildren: @unchecked Sendable {
     let children = Self.children()
     guard lock.lockUnlessParents() else { return }
     guard !places.isEmpty else { return lock.unlock() }
-    let present = adoptable(children)
+    lacksDescriptor = children == nil
+    let present = children.map { adoptable($0) } ?? left.union(ended.keys)
     ended = ended.filter { present.contains($0.key) }
     left.formIntersection(present)
     let asked = isSignalled ? left : []
@@ -79,9 +83,12 @@ final class AdoptedChildren: @unchecked Sendable {
     lock.unlock()
     let released = asked.filter { leaving?($0) != true }
     var kept: Set<Int32> = []
-    for (process, found) in due where !reap(process, found) { kept.insert(process) }
+    for (process, found) in due {
+      // A call-out may have ended the reaper.
+      guard lock.ifOwned(else: false, { !places.isEmpty }) else { return }
+      if !reap(process, found) { kept.insert(process) }
+    }
     guard lock.lockUnlessParents() else { return }
-    // A call-out may have ended the reaper.
     guard !places.isEmpty else { return lock.unlock() }
     left.subtract(released)
     left.formUnion(kept)
@@ -127,8 +134,9 @@ final class AdoptedChildren: @unchecked Sendable {
   /// Records a child if it has ended; requires the lock.
   private func note(_ process: Int32, _ now: Tick) {
     guard crl_process_has_ended(process) == 1, !ChildProcess.isKnown(process) else { return }
-    // If no descriptor is left, the next check tries again.
-    guard let number = try? SystemCall.processDescriptor.make({ crl_process_open(process) }) else { return }
+    guard let number = try? SystemCall.processDescriptor.make({ crl_process_open(process) }) else {
+      return lacksDescriptor = true
+    }
     ended[process] = Ended(descriptor: OwnedDescriptor(number), due: now + Int64(saturating: grace))
   }
 
@@ -137,7 +145,8 @@ final class AdoptedChildren: @unchecked Sendable {
     defer { for place in places { timer?.enter(place.loop, place.mode) } }
     let before = timer
     timer = nil
-    guard let next = ended.values.map(\.due).min() ?? (hasMore ? now : nil) else { return before }
+    let retry = lacksDescriptor ? now + Int64(saturating: Self.retryInterval) : hasMore ? now : nil
+    guard let next = ended.values.map(\.due).min() ?? retry else { return before }
     timer = RegisteredTimer(deadline: next.instant) { [weak self] _ in self?.look() }
     return before
   }
@@ -152,11 +161,13 @@ extension AdoptedChildren {
     var others: Set<Int32> = []
   }
 
-  private static func children() -> Children {
+  /// Returns this process's children, or `nil` if no descriptor is left.
+  private static func children() -> Children? {
     let own = getpid()
     var found = Children()
     var isKnown = false
-    for thread in names(of: "/proc/self/task") where thread != own {
+    guard let threads = names(of: "/proc/self/task") else { return nil }
+    for thread in threads where thread != own {
       guard let children = children(of: thread) else { continue }
       isKnown = true
       found.others.formUnion(children)
@@ -167,7 +178,9 @@ extension AdoptedChildren {
       found.adoptable = Set(children)
     }
     // Some kernels lack this file and do not report which thread a child belongs to.
-    guard isKnown else { return Children(adoptable: Set(names(of: "/proc").filter { parent(of: $0) == own })) }
+    guard isKnown else {
+      return names(of: "/proc").map { all in Children(adoptable: Set(all.filter { parent(of: $0) == own })) }
+    }
     // The first thread adopts orphans. If it has ended, any other thread may.
     return isZombie("/proc/self/task/\(own)/stat") ? Children(adoptable: found.adoptable.union(found.others)) : found
   }
@@ -208,9 +221,9 @@ extension AdoptedChildren {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Returns the names in a directory that are numbers.
-  private static func names(of path: String) -> [Int32] {
-    guard let directory = opendir(path) else { return [] }
+  /// Returns the names in a directory that are numbers, or `nil` if no descriptor is left.
+  private static func names(of path: String) -> [Int32]? {
+    guard let directory = opendir(path) else { return [EMFILE, ENFILE].contains(errno) ? nil : [] }
     defer { closedir(directory) }
     var numbers: [Int32] = []
     while let entry = readdir(directory) {
