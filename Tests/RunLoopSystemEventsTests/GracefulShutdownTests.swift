@@ -189,6 +189,36 @@ struct GracefulShutdownTests {
     #expect(end == .exited(0))
   }
 
+  @Test("a signal that is listed twice counts once")
+  func listedTwice() throws {
+    let log = onNewThread {
+      let loop = RunLoop.current
+      var options = GracefulShutdown.Options()
+      // A signal that no other test sends.
+      options.signals = [testSignal(15), testSignal(15)]
+      options.deadline = .seconds(1000)
+      let log = Log()
+      do {
+        let shutdown = try GracefulShutdown(options: options) { report in
+          log.write("\(report.exitCode)")
+          loop.stop()
+        }
+        let mayEnd = Notes<Bool>()
+        shutdown.add("wait") { while mayEnd.count == 0 { await Task.yield() } }
+        try loop.add(shutdown, forMode: .default)
+        kill(getpid(), options.signals[0])
+        while !shutdown.hasBegun { loop.run(mode: .default, for: .seconds(1)) }
+        for _ in 0..<3 { loop.run(mode: .default, for: .zero) }
+        mayEnd.add(true)
+        loop.runUntilStopped()
+      } catch {
+        log.write("\(error)")
+      }
+      return log.text
+    }
+    #expect(log == "0")
+  }
+
   @Test("a signal begins a shutdown, a second one cuts it short, and the report has the shell's exit code")
   func reportOnLoop() throws {
     let log = onNewThread {

@@ -87,7 +87,8 @@ public final class GracefulShutdown: Sendable {
     let course = ShutdownCourse(options, handler)
     self.course = course
     var signals: [SignalSource] = []
-    for signal in options.signals {
+    // A signal that is listed twice would count as a second one.
+    for signal in Set(options.signals) {
       signals.append(try SignalSource(signal: signal) { _, event in course.received(signal, count: event.count) })
     }
     self.signals = signals
