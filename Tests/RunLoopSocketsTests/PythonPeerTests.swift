@@ -52,6 +52,50 @@ struct PythonPeerTests {
     try await body(.loopback(port: try #require(port)))
   }
 
+  @Test("a loop waits quietly for a child that has ended and whose status a debugger still has")
+  func debugger() throws {
+    let script = """
+      import ctypes, os, sys
+      child = int(sys.argv[1])
+      PTRACE_SEIZE = 0x4206
+      print(ctypes.CDLL(None).ptrace(PTRACE_SEIZE, child, None, None), flush=True)
+      os.kill(child, 9)
+      os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+      print("ended", flush=True)
+      sys.stdin.readline()
+      """
+    let child = try SpawnedProcess("sleep", ["1000"])
+    var options = SpawnedProcess.Options()
+    options.standardInput = .pipe
+    options.standardOutput = .pipe
+    let debugger = try SpawnedProcess("python3", ["-c", script, "\(child.process)"], options: options)
+    let output = try #require(debugger.standardOutput)
+    output.open()
+    var text = ""
+    waitUntil {
+      let more = output.readText()
+      if more != "nil" { text += more }
+      return text.hasPrefix("-1") || text.hasSuffix("ended\n")
+    }
+    // The system may not permit it.
+    let isTraced = text.hasPrefix("0")
+    let log = onSocketLoop { loop, log in
+      try loop.add(
+        ChildProcessSource(child) { _, end in
+          log.write("\(end)")
+          loop.stop()
+        }, forMode: .default)
+      let passes = (0..<1000).count { _ in
+        isTraced && loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource
+      }
+      if passes == 1000 { log.write("spins") }
+      debugger.standardInput?.close()
+      loop.runUntilStopped()
+    }
+    #expect(log == "ended by signal 9")
+    waitpid(debugger.process, nil, 0)
+  }
+
   @Test("a server's response is delivered before the error of its unread upload", arguments: ["reset", "unread"])
   func earlyAnswer(way: String) async throws {
     try await beside(way) { address in

@@ -107,7 +107,10 @@ public final class ChildProcessSource: Sendable {
 
 extension ChildProcessSource: RegisteredSource {
   func serve() {
-    guard let end = waiting.held?.child.awaitEnd(leavesStatus: leavesStatus), let taken = waiting.take() else { return }
+    guard let child = waiting.held?.child else { return }
+    // A debugger that traces the child gets the status first, possibly much later.
+    guard let end = child.awaitEnd(leavesStatus: leavesStatus) else { return loopRegistration.rest() }
+    guard let taken = waiting.take() else { return }
     _ = loopRegistration.close()
     noteCall(of: Call(body: taken.handler))
     taken.handler(self, end)

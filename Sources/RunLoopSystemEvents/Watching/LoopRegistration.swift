@@ -60,6 +60,13 @@ final class LoopRegistration: @unchecked Sendable {
     return RunLoop.current.contains(source, forMode: mode)
   }
 
+  /// Stops watching for a moment, because a descriptor is ready although there is nothing to take.
+  func rest() {
+    let sources = present
+    for source in sources { source.pause() }
+    _ = ServiceThread.loop.schedule(in: .milliseconds(10)) { _ in for source in sources { try? source.resume() } }
+  }
+
   /// The descriptor sources that are in a mode.
   fileprivate var present: [RunLoop.DescriptorSource] {
     lock.ifOwned(else: []) { [first, second].compactMap { $0 } }
