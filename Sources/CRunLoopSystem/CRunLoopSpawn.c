@@ -88,6 +88,13 @@ static int is_from_terminal(int signal) {
          signal == SIGTTOU;
 }
 
+// Whether a descriptor is passed under the number.
+__attribute__((no_sanitize("thread", "address"))) static int is_target(const crl_spawn_request *request, int number) {
+  for (int32_t i = 0; i < request->count; i++)
+    if (request->to[i] == number) return 1;
+  return 0;
+}
+
 // Runs in the child, which has its parent's signal handlers and memory. All signals are therefore blocked, and only
 // system calls are made.
 __attribute__((no_sanitize("thread", "address"))) static int run_child(void *argument) {
@@ -105,14 +112,12 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
   if (request->terminal >= 0 && syscall(SYS_ioctl, request->terminal, TIOCSCTTY, 0) < 0)
     fail(state, CRL_SPAWN_TERMINAL, errno);
   if (request->leads_group && syscall(SYS_setpgid, 0, 0) < 0) fail(state, CRL_SPAWN_GROUP, errno);
-  // First move the descriptors above all target numbers, then to their targets.
-  int highest = 2;
-  for (int32_t i = 0; i < request->count; i++)
-    if (request->to[i] > highest) highest = request->to[i];
-  int first = highest + 1;
+  // First move the descriptors to numbers that are no targets, then to their targets.
   int32_t moved[256];
   for (int32_t i = 0; i < request->count; i++) {
-    moved[i] = (int32_t)syscall(SYS_fcntl, request->from[i], F_DUPFD_CLOEXEC, first);
+    moved[i] = 2;
+    do moved[i] = (int32_t)syscall(SYS_fcntl, request->from[i], F_DUPFD_CLOEXEC, moved[i] + 1);
+    while (is_target(request, moved[i]));
     if (moved[i] < 0) fail(state, CRL_SPAWN_DESCRIPTORS | (i << 8), errno);
   }
   if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) close_each_on_exec();

@@ -96,6 +96,22 @@ struct SpawnTests {
     #expect(read(ends[0], &byte, 1) == 1 && byte == UInt8(ascii: "x"))
   }
 
+  @Test("a descriptor may be passed under the highest number that a process can have")
+  func highestNumber() async {
+    // In its own process, which has another limit.
+    await #expect(processExitsWith: .success) {
+      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+      var limit = rlimit()
+      getrlimit(resource, &limit)
+      limit.rlim_cur = 256
+      setrlimit(resource, &limit)
+      var options = SpawnedProcess.Options()
+      options.descriptors = [254: 2, 255: 1]
+      let test = try SpawnedProcess("test", ["-e", "/proc/self/fd/255"], options: options)
+      #expect(ForkedEnd(waitingFor: test.process) == .exited(0))
+    }
+  }
+
   @Test("the error output can be separate, merged with the output, or discarded")
   func standardError() {
     let script = "echo out; echo err >&2"
