@@ -71,6 +71,9 @@ int crl_thread_create(size_t stack, void *(*body)(void *), void *context) {
   int answer = pthread_attr_init(&attributes);
   if (answer != 0) return -answer;
   answer = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The minimum depends on the processor, whose registers a signal handler's frame contains.
+  long least = sysconf(_SC_THREAD_STACK_MIN);
+  if (stack > 0 && least > 0 && stack < (size_t)least) stack = (size_t)least;
   if (answer == 0 && stack > 0) answer = pthread_attr_setstacksize(&attributes, stack);
   pthread_t thread;
   if (answer == 0) answer = pthread_create(&thread, &attributes, body, context);
