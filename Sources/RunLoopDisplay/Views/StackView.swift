@@ -6,7 +6,8 @@
 /// remaining length equally. If there is too little space, the views at the end are shortened, so that those at the
 /// beginning stay visible on a small screen. Hidden views and those that were removed take up no space.
 ///
-/// Labels, buttons, stacks and grids whose size changes are arranged again. For other views, call ``setNeedsLayout()``.
+/// Labels, buttons, stacks and grids whose size changes are arranged again. For other views, call
+/// ``View/setNeedsLayout()``.
 ///
 /// ```Swift
 /// let stack = StackView(.vertical, spacing: 1)
