@@ -17,9 +17,14 @@ package enum CallOutName {
   /// Returns whether a function of the host's library runs the host's loop, so that it and the frames further out are
   /// not part of the host's item.
   package static func runsHost(_ symbol: String) -> Bool {
-    symbol.hasPrefix("__CFRUNLOOP_IS_")
-      || ["g_main_context_dispatch", "g_main_context_iteration", "g_main_loop_run"].contains(symbol)
+    symbol.hasPrefix("__CFRUNLOOP_IS_") || runners.contains(symbol)
   }
+
+  /// Functions that libraries export; the others have no names if a library is stripped.
+  private static let runners: Set = [
+    "CFRunLoopRun", "CFRunLoopRunInMode", "CFRunLoopRunSpecific", "g_main_context_dispatch", "g_main_context_iteration",
+    "g_main_loop_run",
+  ]
 }
 
 extension crl_face {
