@@ -20,6 +20,16 @@ func sharedDirectory() throws -> (PortDirectory, MessagePort.Directory) {
   return (directory, MessagePort.Directory(path: directory.place.path, isShared: true))
 }
 
+/// Waits until a loop of another thread sleeps, and not for the first time, for which Swift's runtime makes types.
+private func awaitSleep(of loop: RunLoop) {
+  for _ in 0..<2 {
+    let isServed = Latch()
+    loop.perform { isServed.open() }
+    isServed.wait()
+    waitUntil { loop.isWaiting }
+  }
+}
+
 /// Runs a body in a child as another user, until the parent closes the returned pipe.
 ///
 /// - Parameter loop: A loop on another thread that must be asleep before the fork. A fork copies the Swift runtime's
@@ -29,7 +39,7 @@ func asUser(
 ) throws -> (child: pid_t, done: RawPipe, end: RawPipe) {
   let done = try RawPipe()
   let end = try RawPipe()
-  if let loop { waitUntil { loop.isWaiting } }
+  if let loop { awaitSleep(of: loop) }
   let child = forkProcess()
   if child == 0 {
     // Dispatch blocks signals on its threads.

@@ -171,22 +171,24 @@ struct GracefulShutdownTests {
   @Test(
     "in a forked child a signal begins the shutdown, which succeeds immediately without steps",
     .disabled(if: isSanitizedForThreads))
-  func signals() {
-    let end = inForkedChild {
-      let loop = RunLoop.current
-      var options = GracefulShutdown.Options()
-      options.signals = [SIGTERM]
-      let code = Box<Int32>(99)
-      let shutdown = try GracefulShutdown(options: options) { report in
-        code.value = report.exitCode
-        loop.stop()
+  func signals() async {
+    await #expect(processExitsWith: .success) {
+      let end = inForkedChild {
+        let loop = RunLoop.current
+        var options = GracefulShutdown.Options()
+        options.signals = [SIGTERM]
+        let code = Box<Int32>(99)
+        let shutdown = try GracefulShutdown(options: options) { report in
+          code.value = report.exitCode
+          loop.stop()
+        }
+        try loop.add(shutdown, forMode: .default)
+        raise(SIGTERM)
+        loop.runUntilStopped()
+        return code.value
       }
-      try loop.add(shutdown, forMode: .default)
-      raise(SIGTERM)
-      loop.runUntilStopped()
-      return code.value
+      #expect(end == .exited(0))
     }
-    #expect(end == .exited(0))
   }
 
   @Test("a signal that is listed twice counts once")

@@ -29,7 +29,12 @@ package enum ForkedEnd: Equatable, Sendable {
 }
 
 /// Forks a child that runs the body and exits with its result, or with 99 if it throws.
+///
+/// Must be called in an exit test. A child has only the calling thread, and would wait forever for a lock of Swift's
+/// runtime that another thread, such as that of another test, holds during the fork.
 package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
+  var threads = stat()
+  precondition(stat("/proc/self/task", &threads) != 0 || threads.st_nlink < 100, "a fork among other tests")
   let child = forkProcess()
   guard child == 0 else { return ForkedEnd(waitingFor: child) }
   // The test may kill a child that hangs. Dispatch's threads block all signals.

@@ -22,7 +22,7 @@ package enum TLSFiles {
     let output = Pipe()
     process.standardOutput = output
     process.standardError = output
-    do { try process.run() } catch { fatalError("\(error)") }
+    do { try process.start() } catch { fatalError("\(error)") }
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { fatalError("no certificates were made: \(text)") }
