@@ -150,7 +150,7 @@ import Testing
     process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
     process.arguments = separates + ["/bin/true"]
     process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return false }
+    guard (try? process.start()) != nil else { return false }
     process.waitUntilExit()
     return process.terminationStatus == 0
   }()

@@ -56,7 +56,7 @@ struct HostedFoundationTests {
         do {
           let process = Process()
           process.executableURL = URL(fileURLWithPath: "/bin/true")
-          try process.run()
+          try process.start()
           rig.loop.perform {
             rig.write("B")
             rig.loop.stop()

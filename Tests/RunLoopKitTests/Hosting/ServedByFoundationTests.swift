@@ -69,7 +69,7 @@ struct ServedByFoundationTests {
           let writing = ends[1]
           process.standardInput = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
           try loop.servedByCoreFoundation {
-            try process.run()
+            try process.start()
             loop.add(
               Timer(timeInterval: 0.001, repeats: true) { timer in
                 log.write("T")
